@@ -9,6 +9,8 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BI
 # Each process takes tests that are near each other, so that fixtures of a module are made once.
 SHARED := -n auto --dist worksteal
 REST := download or browser or spark or postgres or xgboost
+# Where these are: what is not collected takes no time.
+REST_FILES := tests/long tests/cli/test_raw_files.py tests/test_package.py
 # AIF360 needs packages of 2023, and these a Python from 3.9 to 3.12.
 AIF360 := .venv-aif360
 AIF360_PYTHON ?= $(shell for each in $(PYTHON) python3.12 python3.11 python3.10; do \
@@ -39,7 +41,7 @@ test-slow: $(VENV)/.test
 
 # By files: each starts its own server, session or browser, and waits for it most of the time.
 test-rest: $(VENV)/.rest
-	$(PYTEST) -n 4 --dist loadfile -m '($(REST)) and not bench'
+	$(PYTEST) -n 4 --dist loadfile -m '($(REST)) and not bench' $(REST_FILES)
 
 check: $(VENV)/.check
 	$(BIN)/ruff check .

@@ -6,6 +6,7 @@ trained) one in n. Both are chosen by the content of the package, so that every 
 matter every time the test is marked ``whole``. ``--everything`` takes all cases of all tests.
 """
 
+import gc
 import hashlib
 import signal
 import zlib
@@ -21,8 +22,8 @@ import evenhand as eh
 LONG = Path(__file__).parent / "long"
 # What has a target of its own is tested there, all cases.
 BUILT = {LONG / "site": "site", LONG / "benchmarks": "bench"}
-CASES = 2
-"""Of a slow test so many cases run, unless it is whole."""
+CASES, LONG_CASES = 1, 2
+"""Of a slow test so many cases run, and so many in tests/long, unless it is whole."""
 
 NEEDS_MORE = {"download", "browser", "spark", "postgres", "xgboost"}
 PACKAGE = Path(eh.__file__).parent
@@ -32,6 +33,8 @@ SLOW_ROOMS = ("report", "use/estimator", "studies")
 
 # A background job ignores Ctrl-C, and so would every process that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# Thousands of tests and large libraries: a tenth of all time would go into looking through them for garbage.
+gc.disable()
 # A machine that is busy is no failure.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
@@ -71,7 +74,7 @@ def pytest_terminal_summary(terminalreporter, config):
     if not (config.getoption("everything") or config.getoption("quick")):
         content = content_of_the_package()
         terminalreporter.write_line(
-            f"of slow tests {CASES} cases each ran, of simulations a part, by the package's content, {content}"
+            f"of slow tests {CASES} or {LONG_CASES} cases ran, of simulations some, by the package's content, {content}"
         )
 
 
@@ -90,6 +93,16 @@ def pytest_collection_modifyitems(config, items):
         leave_out(config, items, other_cases(items, content_of_the_package()))
 
 
+def pytest_collection_finish():
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
+
+
+def pytest_sessionfinish():
+    gc.unfreeze()
+
+
 def by_function(items, mark):
     """The cases of every test function with a mark."""
     cases = defaultdict(list)
@@ -102,7 +115,7 @@ def by_function(items, mark):
 def other_cases(items, content):
     """The cases of slow tests that this run leaves out."""
     for cases in by_function(items, "slow"):
-        every = max(1, len(cases) // CASES)
+        every = max(1, len(cases) // (LONG_CASES if cases[0].path.is_relative_to(LONG) else CASES))
         if not has_its_turn(cases[0], content):
             yield from cases
         elif cases[0].get_closest_marker("whole") is None:

@@ -102,6 +102,15 @@ def test_what_programs_are_told_of_exists():
     assert 'html_extra_path = ["llms.txt"]' in (docs / "conf.py").read_text(encoding="utf-8")
 
 
+def test_what_needs_more_than_python_is_where_make_looks_for_it():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    marks = re.search(r"^REST := (.+)$", makefile, re.MULTILINE).group(1).split(" or ")
+    places = [ROOT / each for each in re.search(r"^REST_FILES := (.+)$", makefile, re.MULTILINE).group(1).split()]
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        if re.search(rf"mark\.({'|'.join(marks)})\b", path.read_text(encoding="utf-8")):
+            assert any(path.is_relative_to(place) for place in places), path
+
+
 def run(*command, cwd):
     clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     done = subprocess.run([*map(str, command)], cwd=cwd, capture_output=True, text=True, check=False, env=clean)

@@ -102,6 +102,7 @@ def test_as_a_process(versions):
     assert "The two statements are the same." in flat(result.stdout)
 
 
+@pytest.mark.slow
 def test_cells_of_many_columns_can_be_read_in_80_columns(compas, compas_mapping, tmp_path, monkeypatch, capsys):
     other = eh.fit(replace(compas.problem, parity=[eh.PairwiseParity(0.05)]), compas.counts)
     for name, mapping in (("a", compas_mapping), ("b", other)):

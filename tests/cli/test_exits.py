@@ -73,6 +73,7 @@ def test_json_of_reproduce(monkeypatch, inside):
     assert document(result)["numbers"][0]["found"] == 5278
 
 
+@pytest.mark.slow
 def test_numbers_json_does_not_know(inside):
     """A parser that knows only the standard reads every document."""
 

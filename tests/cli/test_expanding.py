@@ -53,6 +53,7 @@ class TestAnswers:
         written = pd.read_csv(fitted / "e.csv")
         assert written.groupby("id")["weight"].sum().to_numpy() == pytest.approx([1.0] * 200)
 
+    @pytest.mark.slow
     def test_weights(self, fitted, inside, expected):
         cells = small_frame().value_counts().rename("n").reset_index()
         cells.to_csv(fitted / "cells.csv", index=False)

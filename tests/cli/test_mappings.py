@@ -163,13 +163,17 @@ class TestTransform:
         """What is drawn for a key must not depend on the company, unless it is asked for."""
         small_frame().assign(id=range(200)).to_csv(fitted / "keyed.csv", index=False)
         for number, (options, draw) in enumerate(
-            [((), "balanced"), (("--key", "id"), "independent"), (("--key", "id", "--draw", "balanced"), "balanced")]
+            [
+                (("--seed", "1"), "balanced"),
+                (("--key", "id"), "independent"),
+                (("--key", "id", "--draw", "balanced"), "balanced"),
+            ]
         ):
-            arguments = ("release", "fine.mapping", "keyed.csv", *options, "--seed", "3", "--out", f"{number}.csv")
-            assert document(inside(*arguments, "--json"))["options"]["draw"] == draw
-            key = "id" if options else None
+            arguments = ("release", "fine.mapping", "keyed.csv", *options, "--out", f"{number}.csv", "--json")
+            assert document(inside(*arguments))["options"]["draw"] == draw
+            drawn = {"key": "id"} if "--key" in options else {"seed": 1}
             expected = eh.Mapping.load(fitted / "fine.mapping").release(
-                pd.read_csv(fitted / "keyed.csv"), seed=3, key=key, draw=draw
+                pd.read_csv(fitted / "keyed.csv"), draw=draw, **drawn
             )
             assert pd.read_csv(fitted / f"{number}.csv").equals(expected)
 

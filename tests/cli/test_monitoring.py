@@ -87,6 +87,7 @@ def test_history_and_chart(new, inside):
     assert document(inside(*again, "--force", "--json"))["batches"] == 5
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("error", [eh.EvenhandError("the disk is full"), MemoryError()], ids=["disk", "memory"])
 def test_a_batch_is_added_though_no_chart_can_be_drawn(new, inside, monkeypatch, error):
     def fail(*given):

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.turns(4)
 
 class TestFit:
     @pytest.mark.slow
-    def test_explains_and_writes(self, folder):
+    def test_explains_and_writes(self, folder, inside):
         result = evenhand("fit", "fine.toml", "people.csv", "--out", "a.mapping", "--proof", "a.proof", cwd=folder)
         assert result.returncode == 0, result.stderr
         said = flat(result.stdout)
@@ -29,8 +29,8 @@ class TestFit:
         mapping = eh.Mapping.load(folder / "a.mapping")
         expected = eh.fit(eh.Problem.from_toml((folder / "fine.toml").read_text()), small_frame())
         assert mapping.objective == pytest.approx(expected.objective, abs=1e-12)
-        assert evenhand("verify", "a.proof", cwd=folder).returncode == 0
-        assert evenhand("verify", "a.mapping", cwd=folder).returncode == 0
+        assert inside("verify", "a.proof").returncode == 0
+        assert inside("verify", "a.mapping").returncode == 0
 
     @pytest.mark.slow
     def test_weights(self, folder, inside):
@@ -95,16 +95,16 @@ class TestShield:
         assert mapping.problem.conditional is None
 
     @pytest.mark.slow
-    def test_with_scores(self, folder):
+    def test_with_scores(self, folder, inside):
         rows = [(0, 0, 0.8), (0, 1, 0.2), (1, 0, 0.5), (1, 1, 0.5)]
         pd.DataFrame(rows, columns=["score", "hired", "probability"]).to_csv(folder / "scores.csv", index=False)
         arguments = ("shield", "shield.toml", "people.csv", "--scores", "scores.csv", "--proof", "s.proof")
-        result = evenhand(*arguments, cwd=folder)
+        result = inside(*arguments)
         assert result.returncode == 0, result.stderr
         assert "from the p(y|x) of a given model" in flat(result.stdout)
         mapping = eh.Mapping.load(folder / "evenhand.mapping")
         assert dict(dict(mapping.problem.conditional.rows)[(0,)])[1] == 0.2
-        assert evenhand("verify", "s.proof", cwd=folder).returncode == 0
+        assert inside("verify", "s.proof").returncode == 0
 
     @pytest.mark.slow
     def test_scores_at_the_values_of_a_column_with_bins(self, folder, inside):
@@ -141,7 +141,7 @@ class TestShield:
 
 class TestDiagnose:
     @pytest.mark.slow
-    def test_infeasible(self, folder):
+    def test_infeasible(self, folder, inside):
         result = evenhand("diagnose", "tight.toml", "people.csv", "--proof", "t.proof", cwd=folder)
         assert result.returncode == 1
         assert result.stderr == ""
@@ -149,7 +149,7 @@ class TestDiagnose:
         for words in ("Infeasible", "No mapping meets every bound.", "A way out: raise the parity bound to",
                       "The bounds that conflict", "How far these rates can go", "evenhand verify t.proof"):  # fmt: skip
             assert words in said, words
-        checked = evenhand("verify", "t.proof", cwd=folder)
+        checked = inside("verify", "t.proof")
         assert checked.returncode == 0
         assert "No mapping meets all the bounds of the statement." in flat(checked.stdout)
 
@@ -223,7 +223,7 @@ def test_nothing_is_cut_off_in_a_narrow_terminal(folder):
 
 @pytest.mark.slow
 def test_the_frontier(folder, inside):
-    result = evenhand("frontier", "fine.toml", "people.csv", "--bounds", "0.1:0.5:3", "--out", "f.csv", cwd=folder)
+    result = inside("frontier", "fine.toml", "people.csv", "--bounds", "0.1:0.5:3", "--out", "f.csv")
     assert result.returncode == 0, result.stderr
     assert len(pd.read_csv(folder / "f.csv")) == 3
     wrong = inside("frontier", "fine.toml", "people.csv", "--bounds", "a:b", "--out", "g")

@@ -284,6 +284,7 @@ def test_a_wrong_command(inside, options, words):
     assert words in result.stderr
 
 
+@pytest.mark.slow
 def test_a_table_that_does_not_exist_is_named_before_what_exists(tmp_path):
     (tmp_path / "problem.toml").write_text("")
     result = evenhand("init", "nofile.csv", "--protected", "a", "--outcome", "b", cwd=tmp_path)

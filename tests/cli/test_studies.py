@@ -48,6 +48,7 @@ def test_demo_explains_itself(demo):
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.slow(keep=1)
 def test_demo_writes_what_it_says(demo):
     study, folder, _ = demo
     assert sorted(p.name for p in folder.iterdir()) == [

@@ -41,6 +41,7 @@ def test_it_is_a_document(folder, inside, surprise):
     assert type(surprise).__name__ in error["message"]
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     ("error", "kind", "said"),
     [
@@ -67,6 +68,7 @@ def test_a_file_that_fails_while_it_is_read(inside):
     complained(inside("verify", "/proc/self/mem"), "cannot read '/proc/self/mem'", code=Exit.INPUT)
 
 
+@pytest.mark.slow
 def test_a_long_one_is_cut(folder, inside, monkeypatch):
     def fail(*given):
         raise OddError("x" * 100_000)

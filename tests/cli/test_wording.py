@@ -120,6 +120,7 @@ def test_what_to_trace(wrong, inside):
     said(inside("frontier", wrong((budget, "")), "people.csv", "--budgets", "0.1"), "give it [[budget]]")
 
 
+@pytest.mark.slow
 def test_texts_that_postgres_cannot_hold(folder, inside, wrong):
     binned = wrong(("[distortion.rules.score]", '[bins.score]\nby = "edges"\nedges = [1]\n\n[distortion.rules.score]'))
     assert inside("fit", binned, "people.csv", "--out", "m").returncode == 0

@@ -106,6 +106,7 @@ class TestTables:
         complained(inside("fit", "fine.toml", "."), "is a folder")
         complained(inside("apply", "fine.mapping", ".", "--out", "x.csv"), "is a folder")
 
+    @pytest.mark.slow
     def test_a_key_that_is_missing_somewhere(self, made, inside):
         frame = small_frame()
         frame["id"] = pd.array([*range(4), None, *range(5, len(frame))], dtype="Int64")

@@ -88,7 +88,7 @@ def test_a_released_segment_counts_those_expected_in_it():
     assert not any("(missing)" in text for text in words)
 
 
-@pytest.mark.slow(keep=4)
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("scale", [0.001, 1.0, 1e6])
 @pytest.mark.parametrize("parity", ["each", "within segments", "within released segments"])
 def test_people_are_counted_whatever_they_weigh(parity, scale):

@@ -144,6 +144,7 @@ def test_the_edge_where_the_table_itself_is_infinitely_far(distance):
         eh.fit(replace(problem, parity=[eh.PairwiseParity(edge - 1e-6, distance)]), never_hired())
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(("distance", "bound"), [(eh.LogRatio(), 30.0), (eh.LogRatio(), 300.0), (eh.Ratio(), 1e20)])
 def test_huge_bounds_are_no_trouble(distance, bound):
     rules = eh.Distortion({"score": eh.Ordinal(1), "hired": eh.Nominal(1)})

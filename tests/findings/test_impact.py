@@ -54,6 +54,7 @@ def counted_by_hand(found, mapping, frame, weight, unknown):
         assert [bool(category.note) for category in listed] == (~large).tolist()
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("weights", [None, "w"])
 @pytest.mark.parametrize("seed", range(3))
 def test_ratios_are_those_counted_by_hand(seed, weights):

@@ -65,6 +65,7 @@ def test_exceeded_and_by_how_much():
 DISTANCES = (eh.Ratio(), eh.Difference(), eh.LogRatio(), eh.FourFifths(1), eh.UserDistance(lambda p, q: abs(p - q)))
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("distance", DISTANCES, ids=lambda each: type(each).__name__)
 def test_the_numbers_written_are_on_the_side_that_is_stated(distance):
     """Random tables with bounds just above and just below what they have: what is written is what is found."""

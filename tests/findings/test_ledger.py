@@ -213,6 +213,7 @@ class TestWarning:
             mapping = eh.fit(replace(small_problem(), distortion=one_way, favourable=1), small_frame())
         assert mapping.audit().ledger["harmed"].max() == 0
 
+    @pytest.mark.slow(keep=4)
     @pytest.mark.parametrize("seed", range(12))
     def test_it_is_warned_where_somebody_loses_it_and_only_there(self, seed):
         problem, frame = random_problem(np.random.default_rng(seed))

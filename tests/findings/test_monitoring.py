@@ -113,7 +113,7 @@ KINDS = {
 }
 
 
-@pytest.mark.slow(keep=2)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("outcomes", [True, False])
 def test_any_kind_of_frame(raw, kind, outcomes):
@@ -196,7 +196,7 @@ def own_shift(before, now):
     return shares[0].sub(shares[1], fill_value=0).abs().sum() / 2
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_column_of_learned_cells_drifts_by_its_own_shift(seed, tmp_path):
     """One column moves: it is named with the shares of its own levels, and what the tree asks before is not."""

@@ -89,6 +89,7 @@ def test_a_statement_must_fit_the_table_that_is_fitted():
         eh.fit(problem, frame)
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("mode", ["plain", "blind", "suppressed", "suppressed, blind"])
 def test_scores_of_the_fitted_people_are_the_same_as_of_a_table_with_them(mode):
     mapping = fitted(mode, 0.6)

@@ -22,7 +22,7 @@ def notes(mapping, table):
     return batch
 
 
-@pytest.mark.slow(keep=3)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("options", [{}, {"draw": "balanced"}])
 def test_releases_of_the_fitted_table_look_so(compas, seed, options):
@@ -31,7 +31,7 @@ def test_releases_of_the_fitted_table_look_so(compas, seed, options):
     assert "in apply mode" in mapping.audit(mapping.apply(frame, seed=seed, **options)).notes[0]
 
 
-@pytest.mark.slow(keep=3)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("seed", range(10))
 def test_other_people_do_not(compas, seed):
     """Neither the fitted table, nor a sample of its population, also not one with as many people of every group."""

@@ -129,6 +129,7 @@ def test_between_two_groups_it_is_the_distance_of_kolmogorov_and_smirnov(seed):
     assert worst_gap(score, group) == pytest.approx(ks_2samp(score[group == 0], score[group == 1]).statistic)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("number", [100, 1000])
 def test_the_floor_is_what_tables_without_a_gap_have(number):
     rng = np.random.default_rng(0)

@@ -136,7 +136,7 @@ class TestUnbiased:
         assert np.array_equal(np.sum(ups, axis=0), rest // (ONE // 8))
         assert all(np.array_equal(up.sum(axis=1), (eighths > 0).astype(int)) for up in ups)
 
-    @pytest.mark.slow(keep=2)
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("seed", range(6))
     def test_more_outcomes(self, seed, monkeypatch):
         rng = np.random.default_rng(seed)

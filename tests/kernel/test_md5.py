@@ -39,7 +39,7 @@ def test_every_length(start):
     assert leading_bits(start, Texts.of(texts), 63).tolist() == plainly(start, texts, bits=63)
 
 
-@pytest.mark.slow(keep=3)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_many_texts_on_any_number_of_cores(threads):
     texts = [str(i * 7919) for i in range(2 * BLOCK + 17)]

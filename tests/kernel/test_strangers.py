@@ -216,6 +216,7 @@ def test_limits_of_a_blind_mapping_agree_with_the_dense_statement(seed):
         assert mapping.objective == pytest.approx(value, abs=1e-6)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("mode", ["suppressed", "own model", "suppressed, blind"])
 def test_where_d_is_suppressed_the_outcome_depends_on_x_alone(mode):
     frame = with_gaps(2)
@@ -272,6 +273,7 @@ class TestEverywhere:
         for record, expected in zip(people.to_dict("records"), many.to_dict("records"), strict=True):
             assert mapping.person(record, mode="release", key="id", seed=3, unseen=unseen) == expected
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("unseen", ["typical", "keep"])
     def test_a_query(self, gapped, unseen):
         mapping, people = gapped
@@ -281,6 +283,7 @@ class TestEverywhere:
         assert found.astype(expected.dtypes).equals(expected)
         assert not expected.equals(people)
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("draw", ["independent", "balanced"])
     def test_a_file(self, gapped, draw, tmp_path):
         mapping, people = gapped
@@ -418,7 +421,8 @@ def test_who_has_new_costs_is_left_unchanged_and_told_so():
     )
 
 
-@pytest.mark.parametrize("batch", [pytest.param(3, marks=pytest.mark.slow), 100, 1 << 17])
+@pytest.mark.slow(keep=1)
+@pytest.mark.parametrize("batch", [100, 7, 1 << 17])
 def test_the_first_new_cells_are_named_with_their_rows(gapped, batch, tmp_path, monkeypatch):
     """In memory, from files in batches, without a lottery, and in apply mode, of few rows and of many."""
     mapping, people = gapped

@@ -259,6 +259,7 @@ def shielded(model, **changes):
 class TestModelsOfColumnsWithBins:
     """A model is asked for values as it was trained on, numbers as numbers."""
 
+    @pytest.mark.slow(keep=2)
     @pytest.mark.parametrize("kind", ["int64", "int8", "float64", "Int64"])
     def test_numbers_of_the_table_in_their_bins(self, kind):
         age = np.tile([18, 19, 20, 21, 60], 40)
@@ -280,6 +281,7 @@ class TestModelsOfColumnsWithBins:
         assert all(x["age"].dtype == float for x in model.asked)
         assert {value for x in model.asked for value in x["age"]} <= set(frame["age"])
 
+    @pytest.mark.slow
     def test_several_columns_are_asked_together_and_their_mean_is_over_all_pairs(self):
         rng = np.random.default_rng(0)
         frame = pd.DataFrame({"d": rng.integers(0, 2, 4000), "y": rng.integers(0, 2, 4000)})

@@ -241,6 +241,7 @@ def test_coverage_counts_are_told_and_few_are_not_counted():
     assert columns["age"]["levels"] == ["<40", ">=40"]
 
 
+@pytest.mark.slow
 def test_what_does_not_exist_is_null(compas_mapping):
     assert of(compas_mapping)["models"]["fitted"] is None
     audit, everybody = compas_mapping.audit(), Discretion(compas_mapping.counts, 0)

@@ -230,6 +230,7 @@ def test_a_users_measure(tmp_path):
     assert said(eh.Mapping.load(tmp_path / "m").problem) == said(problem)
 
 
+@pytest.mark.slow(keep=60)
 @pytest.mark.parametrize("parity", PARITIES)
 @pytest.mark.parametrize("mode", MODES)
 def test_every_form_reads_as_sentences(parity, mode):

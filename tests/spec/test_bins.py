@@ -48,6 +48,7 @@ def test_labels_of_your_own():
         eh.Edges([25], labels=["a", "a"])
 
 
+@pytest.mark.slow
 @given(
     values=st.lists(st.integers(-50, 50), min_size=2, max_size=40, unique=True),
     number=st.integers(2, 8),

@@ -55,7 +55,7 @@ def test_jointly_bounded_is_univariately_bounded(seed, distance):
     assert violation(eh.PairwiseParity(bound, distance), univariate) > 1e-3
 
 
-@pytest.mark.slow(keep=4)
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(
     ("kind", "more"),

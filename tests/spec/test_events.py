@@ -36,6 +36,7 @@ def released_rates(mapping, frame, at_least):
     return wide.groupby("group")["selected"].sum() / wide.groupby("group")["weight"].sum()
 
 
+@pytest.mark.slow
 def test_selection_rates_are_close_at_every_threshold():
     frame = graded()
     plain = eh.fit(graded_problem(parity=[eh.PairwiseParity(0.5)]), frame)
@@ -115,6 +116,7 @@ def test_any_set_of_features_has_close_shares():
     assert len(mapping.achieved.parity[0].value) == 1
 
 
+@pytest.mark.slow(keep=4)
 @pytest.mark.parametrize("seed", range(12))
 def test_the_distance_of_features_is_half_of_l1(seed):
     rng = np.random.default_rng(seed)
@@ -204,6 +206,7 @@ def test_nothing_is_said_of_bounds_that_leave_out_a_segment():
     assert "original one" not in words
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("seed", range(6))
 def test_what_two_bounds_leave_is_no_more_than_is_said(seed):
     """The released outcome tells of the original one no more than (a + b) over the groups' distance."""

@@ -57,6 +57,7 @@ def test_no_margin_is_the_distance_itself(compas):
     assert found.objective == pytest.approx(0.0212438, abs=1e-6)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("margin", [0.01, 0.04])
 def test_equal_margins_of_a_difference_are_a_smaller_bound(compas, margin):
     problem = replace(compas.problem, parity=[eh.PairwiseParity(0.1, distance=eh.Difference())])

@@ -154,6 +154,7 @@ def test_only_equal_rates():
     assert np.max(lines @ [0.5, 0.5 - 1.001e-4, -1.0]) > 0
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(
     "parity", [eh.PairwiseParity, lambda bound, distance: eh.TargetParity(bound, TARGET, distance)]
 )
@@ -230,6 +231,7 @@ AGAINST_TARGET = {
 }
 
 
+@pytest.mark.slow(keep=3)
 @pytest.mark.parametrize(("function", "words"), PAIRWISE.values(), ids=PAIRWISE)
 def test_bad_distances_between_groups(function, words):
     with pytest.raises(eh.SpecError, match=words):

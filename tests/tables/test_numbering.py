@@ -78,6 +78,7 @@ def listed(values, codes):
     return [None if code == NULL else values[code] for code in codes.tolist()]
 
 
+@pytest.mark.slow(keep=84)
 @pytest.mark.usefixtures("columns_count_as")
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize("kind", TEXTS)

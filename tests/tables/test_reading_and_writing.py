@@ -67,6 +67,7 @@ def test_apply_keeps_type_and_passes_the_outcome_through(native):
     assert (as_pandas(applied)["score"].astype(int) != small_frame()["score"]).any()
 
 
+@pytest.mark.slow(keep=4)
 def test_expand_keeps_the_other_columns_and_sums_to_the_rows(native):
     mapping = eh.fit(small_problem(), native)
     wide = mapping.expand(native)
@@ -173,6 +174,7 @@ def test_typical_slips():
         eh.fit(small_frame(), small_problem())
 
 
+@pytest.mark.slow
 def test_levels_that_nobody_has_are_levels_all_the_same():
     rules = eh.Distortion({"score": eh.Ordinal(1, levels=[0, 1, 2]), "hired": eh.Ordinal(1)})
     observed = eh.fit(small_problem(distortion=rules), small_frame())

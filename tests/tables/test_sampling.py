@@ -61,6 +61,7 @@ class TestKinds:
         assert not kinds(["1", "2"]).gaps
         assert kinds(["1"], ["-9.0"]).gaps
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("blanks", [(), ("?", -9)])
     def test_the_same_in_pieces_as_in_memory(self, blanks):
         table, stated = mixed(500), problem(missing_values=blanks)

@@ -95,7 +95,7 @@ KINDS = {
 
 
 class TestEveryKindOfTable:
-    @pytest.mark.slow(keep=6)
+    @pytest.mark.slow(keep=3)
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("act", ["release", "apply"])
     @pytest.mark.parametrize("options", [{"seed": 3}, {"key": "id"}, {"key": "id", "draw": "balanced"}], ids=str)
@@ -107,7 +107,7 @@ class TestEveryKindOfTable:
         assert (expected["age"] != frame["age"]).any()
         assert text(found) == text(expected)
 
-    @pytest.mark.slow(keep=2)
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("kind", ["polars", "pyarrow", "pyarrow, views", "duckdb", "pandas"])
     def test_texts_are_written_in_pieces_of_any_size(self, frame, texts_move, kind, monkeypatch):
         given = frame.assign(job=frame["job"].where((frame["job"] != "?") | (frame.index % 2 == 0), None))
@@ -120,6 +120,7 @@ class TestEveryKindOfTable:
         assert text(texts_move.release(KINDS.get(kind, lambda f: f)(given), seed=3)) == text(expected)
         assert by_number.call_count == 1
 
+    @pytest.mark.slow(keep=2)
     @pytest.mark.parametrize("mode", ["moving", "mapping"])
     @pytest.mark.parametrize("act", ["release", "apply"])
     def test_the_same_result_whether_kinds_of_rows_or_rows_are_looked_up(self, request, frame, act, mode, monkeypatch):
@@ -171,6 +172,7 @@ class TestEveryKindOfTable:
         said.attrs["source"] = "a survey"
         assert texts_move.release(said, seed=1).attrs == {"source": "a survey"}
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("rows", [0, 40])
     def test_more_columns_than_an_array_has_dimensions(self, rows):
         names = [f"x{i}" for i in range(70)]
@@ -343,6 +345,7 @@ class TestMissing:
         with pytest.raises(eh.DataError, match="without an outcome"):
             eh.fit(problem(), frame.assign(hired=frame["hired"].where(frame["age"] > 30)))
 
+    @pytest.mark.slow
     def test_a_protected_group_of_unknown_people(self, frame):
         frame = frame.assign(sex=frame["sex"].where(frame["id"] % 5 > 0))
         mapping = eh.fit(problem(), frame)
@@ -388,6 +391,7 @@ class TestMovesOutOfMissing:
         full = gaps[gaps["age"].notna()].astype({"age": "int64"})
         assert mapping.apply(full, key="id")["age"].isna().any()
 
+    @pytest.mark.slow
     def test_blanks_that_stay_keep_their_text(self, frame, moving):
         stated = problem(bins={**problem().bins, "job": eh.PooledLevels(200)})
         labelled = eh.fit(stated, frame).release(frame, seed=0, restore="label")
@@ -700,7 +704,7 @@ class TestFilesThatKeepTheBound:
             assert (off.groupby(frame["sex"]).sum().abs() < 1).all()
             assert (off.groupby([frame["sex"], age]).sum().abs() < 1).all()
 
-    @pytest.mark.slow(keep=2)
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("unseen", ["typical", "keep"])
     @pytest.mark.parametrize("which", ["mapping", "moving"])
     def test_people_in_new_cells_count_with_their_groups(self, frame, request, which, unseen):
@@ -794,6 +798,7 @@ def chances(mapping, frame, **options):
 
 
 class TestOutcomeUnread:
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("options", [{"seed": 1}, {"key": "id"}, {"draw": "balanced"}], ids=str)
     def test_present_absent_or_shuffled(self, frame, moving, options):
         without = text(moving.apply(frame.drop(columns="hired"), **options))
@@ -898,7 +903,7 @@ class TestMissingWhereTheFittedTableHadNone:
             "model_rates": mapping.model_rates, "predictor": mapping.predictor().predict_proba,
         }  # fmt: skip
 
-    @pytest.mark.slow(keep=4)
+    @pytest.mark.slow(keep=2)
     @pytest.mark.parametrize(
         "use",
         ["apply", "release", "audit", "realised", "possibilities", "expand", "holdout", "model_rates", "predictor"],

@@ -173,6 +173,7 @@ def test_different_outcomes_are_refused(compas_mapping, adult_mapping):
         eh.compare(eh.fit(problem(), frame), eh.fit(problem(parity=[eh.PairwiseParity(0.9)]), three))
 
 
+@pytest.mark.slow
 def test_json_page_and_a_measure_of_ones_own(compas, compas_mapping, tmp_path):
     quartic = eh.Separable(
         value=lambda p, r: (r - p) ** 2,
@@ -367,6 +368,7 @@ def test_the_outcome_that_differs_is_the_one_that_is_told():
     assert not any("y=high in 0%" in words for words in told)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("seed", range(2))
 def test_no_group_of_few_people_follows_from_the_rows_that_are_passed_on(seed):
     rng = np.random.default_rng(seed)

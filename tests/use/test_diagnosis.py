@@ -416,6 +416,7 @@ def test_other_modes(mode, tmp_path):
     assert stands(found, tmp_path)
 
 
+@pytest.mark.slow
 def test_limits_of_zero_stay_zero_and_are_not_called_a_way_out():
     limit = eh.By(0.1, [({"sex": "f", "race": "a"}, 0.0), ({"race": "b", "f0": 0}, math.inf)])
     problem = eh.Problem(
@@ -429,6 +430,7 @@ def test_limits_of_zero_stay_zero_and_are_not_called_a_way_out():
     assert f"(expected distortion ≤ 0.1 → {0.1 * found.smallest_budget_factor:.7f})" in found.explanation
 
 
+@pytest.mark.slow
 def test_a_probability_is_raised_to_one_at_most():
     problem = small_problem(parity=[eh.PairwiseParity(0.0)], budget=eh.ExcessDistortion({0.5: 0.3, 1.5: 0.29}))
     found = eh.diagnose(problem, small_frame())
@@ -444,6 +446,7 @@ def test_diagnosis_reports_progress(compas):
     assert [share for _, share in seen] == sorted(share for _, share in seen)
 
 
+@pytest.mark.slow
 def test_a_limit_of_other_groups_is_named_where_the_mapping_is_blind():
     """Nobody of group m has x=1, but people of m may come to have the row of x=1."""
     people = {("f", 0, 0): 10, ("f", 0, 1): 10, ("f", 1, 0): 10, ("f", 1, 1): 30, ("m", 0, 0): 30, ("m", 0, 1): 10}

@@ -132,6 +132,7 @@ def test_of_more_outcomes_it_must_be_said_who_is_selected(tmp_path):
         eh.evidence(eh.fit(problem, frame), tmp_path / "evidence")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:319 of 5278 rows")
 def test_people_of_a_new_value_are_counted_as_they_are(compas, compas_mapping, tmp_path):
     people = compas.frame.astype({"age_cat": str, "priors_count": str})
@@ -149,6 +150,7 @@ def test_people_of_a_new_value_are_counted_as_they_are(compas, compas_mapping, t
         assert note in (found.path / name).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:300 of 5278 rows")
 def test_unknown_groups_are_in_the_ratios_by_other_columns(compas, compas_mapping, tmp_path):
     people = compas.frame.astype({"sex": str, "race": str})
@@ -203,6 +205,7 @@ def test_weights_are_heeded_and_said(tmp_path):
         eh.evidence(mapping, tmp_path / "x", table=frame, weights="no such")
 
 
+@pytest.mark.slow
 def test_a_manifest_whose_sign_off_expired_is_refused(compas, compas_mapping, tmp_path):
     today = date.today()
     compas_mapping.save(tmp_path / "m.mapping")

@@ -93,6 +93,7 @@ def test_without_a_budget_everything_can_be_had():
     assert np.ptp(mapping.achieved.rates_after[:, 1]) <= 1e-9
 
 
+@pytest.mark.slow
 def test_a_cost_of_ten_thousand_is_not_a_forbidden_move(compas):
     """Why infinity is pruned and never written as a large number: the optimum would drop."""
 

@@ -46,6 +46,7 @@ def test_folds_are_dealt_at_random(compas):
         assert 0.6 < z.std() < 1.4
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("learned", [False, True], ids=["levels", "leaves"])
 def test_the_order_of_rows_does_not_matter(compas, learned):
     problem = leaves(compas) if learned else compas.problem
@@ -64,6 +65,7 @@ def test_files_have_the_folds_of_frames(compas, tmp_path):
     same(folds_of(problem, counts, texts), folds_of(problem, counts, path))
 
 
+@pytest.mark.slow
 def test_learned_cells_are_learned_anew(compas):
     problem = leaves(compas)
     counts = eh.count(problem, compas.frame)
@@ -80,6 +82,7 @@ def test_learned_cells_need_rows(compas):
         eh.fit(problem, counts)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("change", [{}, {"blind": True}, {"suppress_protected": "fixed"}], ids=str)
 def test_expected_outcomes_are_those_of_an_audit(compas, change):
     """Of people among whom some are in cells that nobody had."""

@@ -105,6 +105,7 @@ def test_confidence_and_learned_cells_are_those_of_the_repeated_table(cells):
     pd.testing.assert_frame_equal(own.assurance.frame, other.assurance.frame)
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("seed", range(3))
 def test_independent_draws_are_those_of_the_repeated_table(seed):
     problem, table = of_family(seed)
@@ -119,6 +120,7 @@ def test_independent_draws_are_those_of_the_repeated_table(seed):
         )
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("seed", range(3))
 def test_balanced_draws_split_every_row_and_stay_within_one_person(seed):
     problem, table = of_family(seed)
@@ -140,7 +142,7 @@ def test_balanced_draws_split_every_row_and_stay_within_one_person(seed):
     assert moved.abs().max() < 2
 
 
-@pytest.mark.slow(keep=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 2, 3, 5, 7])
 @pytest.mark.filterwarnings("ignore::evenhand.EvenhandWarning")
 def test_rows_of_unseen_combinations_are_split_too(seed):
@@ -210,6 +212,7 @@ def test_a_table_of_counts_is_not_taken_for_survey_weights():
     assert eh.count(berkeley(), table, frequencies="Freq").people == 4526
 
 
+@pytest.mark.slow
 def test_berkeley_is_of_4526_people():
     table = admissions()
     mapping = eh.fit(berkeley(), table.reset_index(names="Unnamed: 0"), frequencies="Freq")

@@ -120,6 +120,7 @@ DAMAGED = {
 }
 
 
+@pytest.mark.slow(keep=3)
 @pytest.mark.parametrize("damage", DAMAGED)
 def test_a_damaged_line_is_named_and_nothing_is_changed(mapping, log, damage):
     change, *words = DAMAGED[damage]

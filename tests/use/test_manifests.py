@@ -82,6 +82,7 @@ def test_its_facts_are_those_of_the_files(fitted, folder, ending):
     assert (found.bounds["kept"] == (found.bounds["after"] <= 0.2)).all()
 
 
+@pytest.mark.slow
 def test_of_what_was_expanded_rates_are_weighted(fitted, folder):
     done = fitted.expand(folder / "people.csv", to=folder / "all.csv", weights="w", weight_column="share")
     found = eh.manifest_of(fitted, done, folder / "m.mapping")

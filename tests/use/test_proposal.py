@@ -216,6 +216,7 @@ class TestProposal:
         assert "several columns have this name" in dict(found.draft.left_out)["skill"]
         assert found.problem.features == ("skill_2",)
 
+    @pytest.mark.slow
     def test_a_column_without_a_name_is_left_out(self, tmp_path):
         people().to_csv(tmp_path / "people.csv")
         found = propose(tmp_path / "people.csv", protected=["sex"], outcome="hired")
@@ -467,6 +468,7 @@ class TestNumbersAsGroups:
         found = propose(self.ages(17, 90), protected=["age"], outcome="hired", features=["skill"])
         assert "Cut where known groups of ages begin; use the ages of your rules." in said(found)
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize(("rate", "edges"), [(0.9, (40, 65)), (None, (40,))])
     def test_a_small_share_of_many_people_is_a_group_if_its_rate_is_another(self, rate, edges):
         frame = self.ages(26, 65, n=6000)
@@ -475,6 +477,7 @@ class TestNumbersAsGroups:
             frame.loc[:239, "hired"] = (np.random.default_rng(1).random(240) < rate).astype(int)
         assert self.cut(frame) == edges
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("name", ["wage_a_day", "mileage"])
     def test_other_numbers_are_cut_with_a_word(self, name):
         found = propose(self.ages(100, 900, name), protected=[name], outcome="hired", features=["skill"])
@@ -488,7 +491,7 @@ class TestNumbersAsGroups:
 
 
 class TestTwoCodes:
-    @pytest.mark.slow(keep=2)
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("codes", [(0, 1), (1, 2), ("0", "1"), (0.0, 1.0), (False, True)])
     def test_they_are_no_order(self, codes):
         frame = people()
@@ -498,6 +501,7 @@ class TestTwoCodes:
         assert isinstance(found.problem.distortion.rules["skill"], eh.Ordinal)
         eh.fit(found.problem, frame)
 
+    @pytest.mark.slow
     def test_also_with_gaps(self):
         frame = people().assign(member=np.arange(2000) % 2).astype({"member": float})
         frame.loc[::7, "member"] = np.nan
@@ -542,6 +546,7 @@ class TestLeaks:
         assert asked.problem.features == ("skill", name)
         assert words in asked.draft.features[1].remark
 
+    @pytest.mark.slow
     def test_whether_a_follow_up_is_filled_in(self):
         """A few of those who are visited were not hired, so neither column gives it away alone; one is of the other."""
         frame = people()
@@ -572,6 +577,7 @@ class TestLeaks:
         found = propose(people(), protected=["sex"], outcome="hired", features=["skill", "id"])
         assert "identifier" in found.draft.features[1].remark
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("study", ["compas", "adult"])
     def test_nothing_is_said_of_usual_columns(self, study):
         data = eh.datasets.load(study)
@@ -673,6 +679,7 @@ class TestFavourable:
         assert f"The outcome changes towards {good} only." in found.text
         assert found.problem.favourable == good
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("good", ["accepted", "rejected"])
     def test_two_words(self, good):
         frame = people().drop(columns="hired")

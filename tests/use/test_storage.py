@@ -275,7 +275,7 @@ MODES_TO_KEEP = {
 }
 
 
-@pytest.mark.slow(keep=3)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("name", MODES_TO_KEEP)
 def test_every_mode_survives_the_file(name, tmp_path):
     mapping = eh.fit(MODES_TO_KEEP[name], table(3))
@@ -744,6 +744,7 @@ CONTRADICTIONS = {
 }
 
 
+@pytest.mark.slow(keep=14)
 @pytest.mark.parametrize("what", CONTRADICTIONS)
 def test_contradictions_are_refused_by_load_and_verify(originals, tmp_path, capsys, what):
     path = tmp_path / "m.mapping"

@@ -181,6 +181,7 @@ class TestBudgets:
         assert found.edges["budget_limit"].tolist() == [0.4, 0.1]
         assert found.smallest_budget is None
 
+    @pytest.mark.slow
     def test_a_budget_of_zero_prunes_moves(self):
         """Another shape of programme in the middle of a sweep."""
         found = frontier(small_problem(), small_frame(), bounds=[0.2, 0.7], budgets=[0, 0.45, 0])
@@ -212,6 +213,7 @@ class TestBudgets:
         loose = replace(problem, parity=[eh.PairwiseParity(2.0, on=["race"]), eh.PairwiseParity(1.0)])
         assert frontier(loose, compas.counts, budgets=[0.0, 0.5]).frame["objective"].tolist() == [0, 0]
 
+    @pytest.mark.slow
     def test_limits_by_column_are_scaled(self):
         problem = small_problem(
             budget=eh.ExpectedDistortion(eh.By(0.4, [({"hired": 1}, 0.5), ({"score": 0}, math.inf)]))
@@ -258,6 +260,7 @@ class TestWithoutAWarmWay:
         assert found.frame["gap"].isna().tolist() == [True, True, False]
         assert_as_cold(frontier(problem, small_frame(), bounds=[0.0, 0.2]), problem, small_frame())
 
+    @pytest.mark.slow
     def test_suppressed_the_identity_is_no_mapping(self):
         problem = small_problem(
             suppress_protected="fixed",
@@ -521,7 +524,7 @@ class TestAroundAMapping:
         assert len(tighter) + len(looser) == 7
         assert len(found.frame) == 8 + 1
 
-    @pytest.mark.slow(keep=1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("points", [2, 5, 12])
     def test_as_many_points_as_were_asked_for(self, compas_mapping, points):
         assert len(around(compas_mapping, points).frame) == points + 1

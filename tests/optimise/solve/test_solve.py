@@ -206,7 +206,7 @@ def test_the_units_of_the_distortion_do_not_matter(compas, tie_break):
     assert mean[1] / 1e5 == pytest.approx(mean[0], abs=1e-6)
 
 
-@pytest.mark.slow(keep=3)
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("utility", UTILITIES)
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
 def test_large_budgets_are_held_in_the_users_units(compas, utility, tie_break):
@@ -365,6 +365,7 @@ class TestAlong:
         next(results)
         assert len(asked) == 1
 
+    @pytest.mark.slow(keep=1)
     @pytest.mark.parametrize("utility", UTILITIES)
     def test_a_solver_that_fails_is_replaced(self, compas, utility, monkeypatch):
         from evenhand.optimise.solve import linear, quadratic
@@ -392,6 +393,7 @@ class TestAlong:
         assert next(solve_along(self.programs(compas, utility), Clock())) is None
 
 
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize("utility", [eh.NeymanChi2(), eh.KL(), eh.Hellinger()], ids=lambda u: type(u).__name__)
 def test_short_steps_far_from_the_optimum_are_not_the_end(utility):
     """With a tiny cell the first steps hardly close the gap, but they lower the loss."""

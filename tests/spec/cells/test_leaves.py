@@ -16,6 +16,7 @@ def tree_of(problem, frame, **options):
     return eh.count(problem, frame, **options).domain.x.variables[-1].tree
 
 
+@pytest.mark.slow(keep=2)
 @pytest.mark.parametrize("seed", range(6))
 def test_every_leaf_has_people_enough_of_every_group(seed):
     rng = np.random.default_rng(seed)
@@ -107,6 +108,7 @@ def test_where_a_side_lacks_a_group_everybody_goes_on_along_the_other(side):
     assert tree_of(problem, frame).names == [("v",), ("w",)][side]
 
 
+@pytest.mark.slow
 def test_rare_words_share_a_branch_and_new_ones_follow_it():
     frame = wide_frame(5, people=3000)
     problem = wide_problem(features=["town", "age"], cells=eh.Leaves(most=20, at_least=10))
