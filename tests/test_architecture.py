@@ -21,6 +21,15 @@ ORDER = [
     "resources",
     "files",
     "arrays",
+    "render.section",
+    "render.numbers",
+    "render.sentences",
+    "render.document",
+    "render.chart",
+    "render.html",
+    "render.markdown",
+    "render.terminal",
+    "render.finding",
     "data",
     "data.levels",
     "data.tree",
@@ -109,7 +118,7 @@ ORDER = [
     "__main__",
 ]
 ROOMS = list(dict.fromkeys(entry.split(".")[0] for entry in ORDER))
-MOST_ROOMS = 12
+MOST_ROOMS = 13
 # Tests of several modules, or of what no module is alone in.
 OF_SEVERAL = {
     "cli": {"next", "raw_files", "startup", "streams", "wrong_input"},
@@ -245,7 +254,7 @@ def test_each_library_has_one_home():
         "pyspark": {"engines"},
         "sqlglot": {"engines"},
         "typer": {"cli"},
-        "rich": {"cli"},
+        "rich": {"cli", "render"},
     }
     homes |= {frame: {"tables", "datasets"} for frame in FRAMES}
     # DuckDB hands its batches over as Arrow's.

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
-from rich.console import Console
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -27,6 +26,7 @@ from rich.text import Text
 from evenhand.cli.wording import worded
 from evenhand.errors import Message
 from evenhand.findings.document import written as written_number
+from evenhand.render.terminal import Terminal
 from evenhand.text import printable
 from evenhand.tolerances import DOUBLE_ROUNDING, ROUNDING
 
@@ -52,17 +52,6 @@ NOBODY_SAID = (
 )
 
 LOG = logging.getLogger("evenhand")
-
-
-class Terminal(Console):
-    """A console that shows every text as it is, in one line, and obeys none."""
-
-    def __init__(self, *, stderr: bool = False) -> None:
-        super().__init__(stderr=stderr, markup=False, emoji=False, highlight=False)
-
-    def render_str(self, text: str, **how: Any) -> Text:
-        """Make printable what is to be printed; rich asks here for each string, also those inside of tables."""
-        return super().render_str(printable(text), **how)
 
 
 console = Terminal()

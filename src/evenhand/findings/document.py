@@ -1,7 +1,4 @@
-"""How evenhand writes values for machines and numbers for people: the one rule for what is infinite or undefined.
-
-Every command starts with this module: it loads no library, and asks values what they can do instead.
-"""
+"""Checksums of documents, versions of packages, and numbers written in a given form."""
 
 from __future__ import annotations
 
@@ -12,51 +9,16 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-Json = dict[str, Any]
-"""An object of a JSON document."""
+from evenhand.render.document import Json, plain
+from evenhand.render.numbers import NONE
+
+__all__ = ["NONE", "Json", "Row", "installed", "plain", "ranged", "signed", "written"]
 
 Row = dict[str, Any]
 """A row of a table, by its columns."""
 
-NONE = "–"
-"""What people read where a number does not exist."""
-
 MOST_TOLD = 5
 """So many of anything are told in sentences; the tables have all."""
-
-
-def plain(value: Any) -> Any:
-    """Return a value as JSON can hold it: what is undefined becomes null, the infinite a word, a table a list of rows.
-
-    Examples
-    --------
-    >>> plain({"bound": math.inf, "gap": math.nan, "levels": (1, 2.5, -math.inf)})
-    {'bound': 'infinite', 'gap': None, 'levels': [1, 2.5, '-infinite']}
-    """
-    if hasattr(value, "to_dict") and hasattr(value, "columns"):
-        value = value.to_dict("records")
-    elif hasattr(value, "tolist"):
-        # Arrays, and numbers of an array's type.
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {str(key): plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple | set):
-        return [plain(inner) for inner in value]
-    if value is None or isinstance(value, bool):
-        return value
-    # A member of an enumeration is a text or a number with a name; JSON gets the bare one.
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, float) and math.isinf(value):
-        return "infinite" if value > 0 else "-infinite"
-    try:
-        defined = bool(value == value)
-    except TypeError:
-        # What a table has in place of a missing value is neither equal to itself nor not.
-        defined = False
-    if not defined:
-        return None
-    return float(value) if isinstance(value, float) else str(value)
 
 
 def signed(document: Mapping[str, Any]) -> dict[str, Any]:

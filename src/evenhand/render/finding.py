@@ -1,0 +1,31 @@
+"""What every result can do: show itself, in short or in full, in every medium."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from evenhand.render import document, html, markdown, terminal
+from evenhand.render.section import Section
+
+
+class Finding:
+    """A result with sections, which ``print`` shows in full, and a notebook as HTML."""
+
+    @property
+    @abstractmethod
+    def sections(self) -> tuple[Section, ...]:
+        """What was found, as data."""
+
+    def __str__(self) -> str:
+        return terminal.text(self.sections)
+
+    def _repr_html_(self) -> str:
+        return html.fragments(self.sections)
+
+    def to_json(self) -> str:
+        """Return every table, fact and note as one JSON document."""
+        return document.text(document.document(self.sections))
+
+    def to_markdown(self) -> str:
+        """Return the sections as Markdown."""
+        return markdown.text(self.sections)

@@ -1,0 +1,64 @@
+"""Sections as Markdown. What comes from a table is escaped: no name of a column is read as a link, a table or HTML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from evenhand.render.numbers import written
+from evenhand.render.section import NUMBERS, Note, Section, Table
+from evenhand.render.sentences import heading, sentence, title
+from evenhand.text import printable
+
+SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~$&@]|:(?=//)|(?<=\bwww)\.)", re.IGNORECASE)
+"""What Markdown reads as more than a letter; programs that show it make links of bare addresses."""
+
+
+def escaped(text: Any) -> str:
+    """Return a text that Markdown shows as it is, in one line of printable characters.
+
+    Examples
+    --------
+    >>> escaped("a|b <c> [d]")
+    'a\\\\|b \\\\<c\\\\> \\\\[d\\\\]'
+    >>> escaped("&lt; http://x.org")
+    '\\\\&lt; http\\\\://x.org'
+    """
+    return SPECIAL.sub(r"\\\1", printable(" ".join(str(text).split())))
+
+
+def text(sections: Iterable[Section], level: int = 2) -> str:
+    """Return sections, those with something in them, with headings of a level."""
+    return "\n".join(line for section in sections if not section.empty for line in _section(section, level))
+
+
+def _section(section: Section, level: int) -> Iterator[str]:
+    yield f"{'#' * level} {escaped(title(section.key, section.fields))}"
+    yield ""
+    for fact in section.facts:
+        words = sentence(fact.value) if isinstance(fact.value, Note) else written(fact.value, fact.kind)
+        yield f"- **{escaped(heading(fact.key))}:** {escaped(words)}"
+    if section.facts:
+        yield ""
+    for table in section.tables:
+        if table.rows:
+            yield from _table(table)
+    for note in section.notes:
+        yield f"- {escaped(sentence(note))}"
+    if section.notes:
+        yield ""
+
+
+def _table(table: Table) -> Iterator[str]:
+    above = title(table.key, table.fields)
+    if above:
+        yield escaped(above)
+        yield ""
+    shown = [(at, column) for at, column in enumerate(table.columns) if not column.detail]
+    names = [escaped(column.name if column.own else heading(column.name)) for _, column in shown]
+    yield f"| {' | '.join(names)} |"
+    yield "|" + "|".join(" ---: " if column.kind in NUMBERS else " --- " for _, column in shown) + "|"
+    for row in table.rows:
+        yield f"| {' | '.join(escaped(written(row[at], column.kind)) for at, column in shown)} |"
+    yield ""

@@ -1,0 +1,212 @@
+"""What was found, as data: sections of facts, charts, tables and notes, before anything is written.
+
+A finding returns sections. They hold numbers and keys, no sentences: ``render.sentences`` has the words for a key, and
+a module for each medium writes them. ``about`` names the parts of a table that a row or a note reveals, by which small
+groups are hidden before anything is rendered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Kind = Literal["people", "rate", "share", "ratio", "points", "cost", "number", "text", "flag"]
+"""What a value is, which decides how it is written (``render.numbers``)."""
+
+Mark = Literal["dots", "bars", "lines", "heat"]
+"""How a chart is drawn: dots before and after, bars, curves, or a grid of shades."""
+
+Where = Mapping[str, Any]
+"""Part of a table of people: categories of some of its columns."""
+
+ANYBODY: Where | None = None
+"""In place of a part, where a row or a note may reveal any."""
+
+NUMBERS = frozenset({"people", "rate", "share", "ratio", "points", "cost", "number"})
+"""The kinds that are aligned to the right."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """A sentence that is not written yet: its key in the catalogue, and what is filled in.
+
+    A field may be a number, a text, another note, or a list of these.
+
+    Examples
+    --------
+    >>> Note("hidden.rows", {"hidden": 2, "total": 5, "least": 20}).about
+    ()
+    """
+
+    key: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    about: tuple[Where | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: what it is called, what its values are.
+
+    Attributes
+    ----------
+    name : str
+        Its name in JSON, and the key of its heading.
+    kind : str
+        What its values are.
+    own : bool
+        Whether it is a column of the user's table, which is headed by its own name.
+    detail : bool
+        Whether a terminal leaves it out, which has no room for it.
+    """
+
+    name: str
+    kind: Kind = "text"
+    own: bool = False
+    detail: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows of values. ``about`` has, for each row, the parts of the table of people that it reveals.
+
+    Attributes
+    ----------
+    key : str
+        Its name in JSON, and the key of its caption.
+    columns : tuple of Column
+    rows : tuple of tuples
+        In the order of the columns.
+    about : tuple
+        One entry per row, or none where no row reveals anybody.
+    fields : mapping
+        What is filled in the caption.
+    most : int or None
+        How many rows are shown to people; JSON has all.
+    """
+
+    key: str
+    columns: tuple[Column, ...]
+    rows: tuple[Sequence[Any], ...]
+    about: tuple[tuple[Where | None, ...], ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    most: int | None = None
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows, each by the names of the columns."""
+        names = [column.name for column in self.columns]
+        return [dict(zip(names, row, strict=True)) for row in self.rows]
+
+    def values(self, name: str) -> list[Any]:
+        """Return one column."""
+        at = [column.name for column in self.columns].index(name)
+        return [row[at] for row in self.rows]
+
+    def kept(self, rows: Iterable[int]) -> Table:
+        """Return the same table with these rows alone."""
+        chosen = list(rows)
+        about = tuple(self.about[at] for at in chosen) if self.about else ()
+        return Table(self.key, self.columns, tuple(self.rows[at] for at in chosen), about, self.fields, self.most)
+
+    @classmethod
+    def of(
+        cls,
+        key: str,
+        frame: Any,
+        kinds: Mapping[str, Kind],
+        *,
+        about: Iterable[tuple[Where | None, ...]] = (),
+        detail: Iterable[str] = (),
+        fields: Mapping[str, Any] | None = None,
+        most: int | None = None,
+    ) -> Table:
+        """Return a dataframe as a table; columns that ``kinds`` does not name are the user's own."""
+        hidden = set(detail)
+        columns = tuple(
+            Column(name, kinds.get(name, "text"), own=name not in kinds, detail=name in hidden)
+            for name in map(str, frame.columns)
+        )
+        rows = tuple(tuple(row) for row in frame.itertuples(index=False, name=None))
+        return cls(key, columns, rows, tuple(about), fields or {}, most)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A value that a chart marks on its axis: a bound, a required rate, the four-fifths line."""
+
+    key: str
+    value: float
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """A table with a way to draw it.
+
+    Attributes
+    ----------
+    key : str
+        The key of its title.
+    mark : str
+        How it is drawn.
+    table : Table
+        What is drawn.
+    label : tuple of str
+        The columns that name a mark: a row of dots or bars, a curve, a cell of the grid.
+    x : tuple of str
+        The columns along the axis: before and after of dots, the length of bars, the abscissa of curves.
+    y : tuple of str
+        The columns of the other axis: the heights of curves, one panel each; the shade of a grid.
+    low, high : str, optional
+        The columns of an interval around the last of ``x``.
+    tone : str, optional
+        The column that says whether a change is ``better``, ``worse`` or neither for people.
+    lines : tuple of Line
+        What is marked on the axis.
+    band : tuple of numbers, optional
+        Where values must lie.
+    fields : mapping
+        What is filled in the title.
+    """
+
+    key: str
+    mark: Mark
+    table: Table
+    label: tuple[str, ...]
+    x: tuple[str, ...]
+    y: tuple[str, ...] = ()
+    low: str | None = None
+    high: str | None = None
+    tone: str | None = None
+    lines: tuple[Line, ...] = ()
+    band: tuple[float, float] | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One value under its name: what was asked, a status, an objective. The value may be a note."""
+
+    key: str
+    value: Any
+    kind: Kind = "text"
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """What is true, under one heading: facts, then charts, tables and notes.
+
+    ``fields`` are filled in the heading.
+    """
+
+    key: str
+    facts: tuple[Fact, ...] = ()
+    charts: tuple[Chart, ...] = ()
+    tables: tuple[Table, ...] = ()
+    notes: tuple[Note, ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to show."""
+        return not (self.facts or self.charts or self.notes or any(table.rows for table in self.tables))

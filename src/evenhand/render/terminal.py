@@ -1,0 +1,123 @@
+"""Sections on a terminal: headings, facts in two columns, tables, and notes as a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from io import StringIO
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table as Grid
+from rich.text import Text
+
+from evenhand.render.numbers import written
+from evenhand.render.section import NUMBERS, Column, Fact, Note, Section, Table
+from evenhand.render.sentences import heading, sentence, title
+from evenhand.text import printable
+
+WIDTH = 100
+"""How wide a text is that goes to no terminal."""
+
+INDENT = (0, 2)
+
+
+class Terminal(Console):
+    """A console that shows every text as it is, in one line, and obeys none."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(markup=False, emoji=False, highlight=False, **how)
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        """Make printable what is to be printed; rich asks here for each string, also those inside of tables."""
+        return super().render_str(printable(text), **how)
+
+
+def text(sections: Iterable[Section], width: int = WIDTH) -> str:
+    """Return sections as plain text."""
+    out = StringIO()
+    show(sections, Terminal(file=out, width=width, color_system=None))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n")
+
+
+def show(sections: Iterable[Section], console: Console) -> None:
+    """Print sections, those with something in them."""
+    for section in sections:
+        if not section.empty:
+            console.print()
+            console.print(Text(printable(title(section.key, section.fields)), style="bold"))
+            for part in _parts(section, console):
+                console.print(Padding(part, INDENT))
+
+
+def _parts(section: Section, console: Console) -> Iterable[RenderableType]:
+    if section.facts:
+        yield pairs((heading(fact.key), _fact(fact)) for fact in section.facts)
+    for table in section.tables:
+        if table.rows:
+            yield _table(table, console)
+    if section.notes:
+        yield bullets(map(sentence, section.notes))
+
+
+def _fact(fact: Fact) -> str:
+    return sentence(fact.value) if isinstance(fact.value, Note) else written(fact.value, fact.kind)
+
+
+def pairs(rows: Iterable[tuple[str, str]]) -> Grid:
+    """Return names and sentences in two columns."""
+    grid = Grid.grid(padding=(0, 2))
+    grid.add_column(style="cyan", no_wrap=True)
+    grid.add_column()
+    for name, words in rows:
+        grid.add_row(name, words)
+    return grid
+
+
+def bullets(lines: Iterable[str]) -> Grid:
+    """Return sentences as a list."""
+    grid = Grid.grid(padding=(0, 1))
+    grid.add_column()
+    # Letters that are two cells wide may leave a word a cell too long for its line: no part of it is left out.
+    grid.add_column(overflow="fold")
+    for line in lines:
+        grid.add_row("•", line)
+    return grid
+
+
+def _table(table: Table, console: Console) -> RenderableType:
+    shown = [column for column in table.columns if not column.detail]
+    places = [at for at, column in enumerate(table.columns) if not column.detail]
+    rows = table.rows if table.most is None else table.rows[: table.most]
+    cells = [[written(row[at], table.columns[at].kind) for at in places] for row in rows]
+    grid = grid_of(shown, cells, console.width - 4)
+    above, below = title(table.key, table.fields), len(table.rows) - len(rows)
+    parts: list[RenderableType] = [Text(printable(above), style="dim")] if above else []
+    parts.append(grid)
+    if below:
+        parts.append(Text(f"… and {below:,} more", style="dim"))
+    return Group(*parts)
+
+
+def column_heading(column: Column) -> str:
+    """Return the heading of a column: a column of the user's table is headed by its own name."""
+    return column.name if column.own else heading(column.name)
+
+
+def grid_of(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> Grid:
+    """Return a grid of texts, numbers to the right, which stay whole: their headings wrap before names have to."""
+    names = list(map(column_heading, columns))
+    longest = [max([0, *(cell_len(row[at]) for row in cells)]) for at in range(len(names))]
+    fits = sum(max(cell_len(name), own) + 2 for name, own in zip(names, longest, strict=True)) <= width
+    grid = Grid(box=None, header_style="cyan", padding=(0, 2, 0, 0))
+    for column, name, own in zip(columns, names, longest, strict=True):
+        number = column.kind in NUMBERS
+        room = max([own, *map(cell_len, name.split())]) if number and not fits else None
+        # A name that is too long goes on in the next line; cut off, it could be another one.
+        grid.add_column(
+            name, justify="right" if number else "left", overflow="fold", no_wrap=number and fits, width=room
+        )
+    for row in cells:
+        grid.add_row(*row)
+    return grid

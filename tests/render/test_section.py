@@ -1,0 +1,25 @@
+import pandas as pd
+
+from evenhand.render.section import Section, Table
+
+
+def table():
+    frame = pd.DataFrame({"weight (column)": ["heavy", "light"], "weight": [3.0, 4.0]})
+    return Table.of("by_group", frame, {"weight": "people"}, about=[({"weight": "heavy"},), ()])
+
+
+def test_columns_that_no_kind_is_given_for_are_the_users_own():
+    assert [(column.name, column.own) for column in table().columns] == [("weight (column)", True), ("weight", False)]
+    assert table().values("weight") == [3.0, 4.0]
+    assert table().records()[0] == {"weight (column)": "heavy", "weight": 3.0}
+
+
+def test_rows_are_kept_with_what_they_reveal():
+    kept = table().kept([1])
+    assert kept.rows == (("light", 4.0),)
+    assert kept.about == ((),)
+
+
+def test_a_section_of_tables_without_rows_is_empty():
+    assert Section("rates", tables=(table().kept([]),)).empty
+    assert not Section("rates", tables=(table(),)).empty
