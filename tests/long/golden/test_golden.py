@@ -1,4 +1,4 @@
-"""What every command says of each golden problem, as JSON that is checked in: numbers and wording.
+"""What every command says of each golden problem: numbers as JSON, wording as the text of a terminal.
 
 ``pytest tests/long/golden --golden`` writes the files anew. Read the difference before you commit it: a change that
 moves code leaves every number equal.
@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from evenhand import cli
+from evenhand.cli import screen
 
 from .problems import PROBLEMS
 
@@ -41,10 +42,14 @@ VOLATILE = re.compile(r"seconds|sha256|digest|bytes|version|written_at|created|t
 DIGEST = re.compile(r"[0-9a-f]{12,}")
 NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e-?\d+)?")
 RELATIVE, ABSOLUTE = 1e-5, 1e-7
+# Problems whose words differ from those of others.
+WORDED = ("levels", "cells", "suppressed", "confident", "infeasible")
+# What solvers leave of zero, checksums, and what a terminal draws.
+CHANGING = re.compile(r"-?\d(?:\.\d+)?e-\d+|\b[0-9a-f]{12,}\b|\d+\.\d+ s\b|─+|\d{4}-\d\d-\d\d")
 
 
-def documents(golden, folder, run):
-    """The document of every command, from a proposed problem to the evidence."""
+def answers(golden, folder, run, *options):
+    """The answer of every command, from a proposed problem to the evidence."""
     (folder / "problem.toml").write_text(golden.toml)
     golden.table.to_csv(folder / "people.csv", index=False)
     golden.table.sample(frac=0.5, random_state=1).to_csv(folder / "others.csv", index=False)
@@ -52,14 +57,13 @@ def documents(golden, folder, run):
     features = [name for name in ("skill", "pay", "town") if name in golden.table]
     # A row of a table of counts has several results.
     changes = "" if "--frequencies" in golden.fit else " --changes changes.csv"
-    found = {}
     for name, line in COMMANDS.items():
         fit = "".join(f" {word}" for word in golden.fit)
-        code, text = run(line.format(outcome=outcome, features=",".join(features), fit=fit, changes=changes))
-        found[name] = {"exit_code": code, **settled(json.loads(text))}
+        filled = line.format(outcome=outcome, features=",".join(features), fit=fit, changes=changes)
+        code, text = run(filled, *options)
+        yield name, code, text
         if name == "fit" and code:
             break
-    return found
 
 
 def settled(value):
@@ -102,9 +106,10 @@ def differences(expected, found, at=""):
 def run(tmp_path, monkeypatch, capsys):
     """The command line without a process of its own, in an empty folder."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(screen.console, "width", 100)
 
-    def once(line):
-        monkeypatch.setattr(sys, "argv", ["evenhand", *line.split(), "--json"])
+    def once(line, *options):
+        monkeypatch.setattr(sys, "argv", ["evenhand", *line.split(), *options])
         with pytest.raises(SystemExit) as ending:
             cli.main()
         return ending.value.code or 0, capsys.readouterr().out
@@ -116,9 +121,26 @@ def run(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.filterwarnings("ignore")
 def test_documents(name, tmp_path, run, request):
-    found = documents(PROBLEMS[name], tmp_path, run)
+    found = {
+        command: {"exit_code": code, **settled(json.loads(text))}
+        for command, code, text in answers(PROBLEMS[name], tmp_path, run, "--json")
+    }
     file = HERE / f"{name}.json"
     if request.config.getoption("golden"):
         file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     expected = json.loads(file.read_text(encoding="utf-8"))
     assert not list(differences(expected, found))
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("name", WORDED)
+@pytest.mark.filterwarnings("ignore")
+def test_wording(name, tmp_path, run, request):
+    for command, code, text in answers(PROBLEMS[name], tmp_path, run):
+        lines = (line.rstrip() for line in CHANGING.sub("…", text).splitlines())
+        found = "\n".join([f"exit code {code}", *lines, ""])
+        file = HERE / "text" / name / f"{command.replace(' ', '-')}.txt"
+        if request.config.getoption("golden"):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(found, encoding="utf-8")
+        assert found == file.read_text(encoding="utf-8"), f"{name}: {command}"
