@@ -44,8 +44,10 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e-?\d+)?")
 RELATIVE, ABSOLUTE = 1e-5, 1e-7
 # Problems whose words differ from those of others.
 WORDED = ("levels", "cells", "suppressed", "confident", "infeasible")
-# What solvers leave of zero, checksums, and what a terminal draws.
-CHANGING = re.compile(r"-?\d(?:\.\d+)?e-\d+|\b[0-9a-f]{12,}\b|\d+\.\d+ s\b|─+|\d{4}-\d\d-\d\d")
+# What solvers leave of zero, checksums, times, what a terminal draws, and where a machine keeps its files.
+CHANGING = re.compile(
+    r"-?\d(?:\.\d+)?e-\d+|\b[0-9a-f]{12,}\b|\d+\.\d+ s\b|─+|\d{4}-\d\d-\d\d(?:T[\d:+]+)?|/\S*(?=/verifier\.py)"
+)
 
 
 def answers(golden, folder, run, *options):
