@@ -597,6 +597,9 @@ VALID: dict[str, Callable[[World], Call]] = {
     ),
     "Mapping.explain:values": lambda w: (lambda **row: w.mapping.explain(row).words, w.frame.iloc[0].to_dict()),
     "Mapping.explaining": lambda w: (w.mapping.explaining, {"mode": "apply", "unseen": "keep", "missing": "level"}),
+    "Audit.sentences": lambda w: (w.mapping.audit().sentences, {}),
+    "Audit.to_json": lambda w: (w.mapping.audit().to_json, {}),
+    "Audit.to_markdown": lambda w: (w.mapping.audit().to_markdown, {}),
     "Mapping.audit": lambda w: (
         w.mapping.audit,
         {"table": w.frame, "weights": "w", "frequencies": None, "missing": "error", "unseen": "keep", **TOLD},

@@ -35,7 +35,7 @@ def test_bounds_averaged_over_groups_are_listed_by_record(adult_mapping):
     bounds = adult_mapping.audit().bounds
     assert (bounds["constraint"] == "Pr[distortion > 0.9]").sum() == len(adult_mapping.counts.records.cells)
     assert bounds["where"].str.contains("against the target").sum() == 8
-    assert any("budgets are per (x, y)" in note for note in adult_mapping.audit().notes)
+    assert any("budgets are per (x, y)" in note for note in adult_mapping.audit().sentences("caveats"))
 
 
 def test_changes_add_up(compas_mapping):
@@ -60,27 +60,29 @@ def test_a_group_with_no_one_at_some_outcome_is_legal_and_named():
     mapping = eh.fit(problem, frame)
     assert mapping.certificate.status == "optimal"
     assert mapping.achieved.rates_after[1, 1] > 0
-    assert any("nobody in the group group=b has hired=1 before" in note for note in mapping.audit().notes)
+    assert any(
+        "nobody in the group group=b has hired=1 before" in note for note in mapping.audit().sentences("caveats")
+    )
 
 
 def test_small_groups_are_named():
     few = pd.DataFrame({"group": ["c"] * 4, "score": [0, 0, 1, 1], "hired": [0, 1, 0, 1]})
     mapping = eh.fit(small_problem(), pd.concat([small_frame(), few], ignore_index=True))
-    assert any("group=c has only 4 people" in note for note in mapping.audit().notes)
+    assert any("group=c has only 4 people" in note for note in mapping.audit().sentences("caveats"))
 
 
 def test_the_audit_says_what_is_not_covered(compas_mapping):
-    notes = " ".join(compas_mapping.audit().notes)
+    notes = " ".join(compas_mapping.audit().sentences("caveats"))
     assert "not its thresholded decisions" in notes
     assert "may not see the protected columns" in notes
 
 
 def test_headlines_give_the_worst_distance_before_and_after(compas_mapping, adult_mapping):
-    (compas,) = compas_mapping.audit().headlines
+    (compas,) = compas_mapping.audit().sentences("rates")
     groups = "(sex=Male, race=African-American) vs 36.7% (sex=Female, race=Caucasian)"
     before, after = f"is_recid=1 59.3% {groups}, 1.61 times", f"is_recid=1 40.4% {groups}, ratio 1.1000"
     assert compas == f"largest disparity before: {before}; after: {after}, at most 1.1000 allowed"
-    (adult,) = adult_mapping.audit().headlines
+    (adult,) = adult_mapping.audit().sentences("rates")
     assert "7.1% (sex=Female, race=Minority) vs 24.1% (the target), 0.29 times" in adult
     assert compas in repr(compas_mapping.audit())
 
@@ -130,7 +132,7 @@ def test_every_mode_says_for_whom_it_holds(mode):
     problem = small_problem(
         distortion=eh.Distortion(rules), parity=[eh.PairwiseParity(0.6)], budget=eh.ExpectedDistortion(2.0), **changes
     )
-    notes = " ".join(eh.fit(problem, small_frame()).audit().notes)
+    notes = " ".join(eh.fit(problem, small_frame()).audit().sentences("caveats"))
     assert words in notes
     assert ("is not covered: it can depend on them through the features" in notes) == (mode == "blind")
 
@@ -138,7 +140,7 @@ def test_every_mode_says_for_whom_it_holds(mode):
 def test_segments_that_were_left_out_are_named():
     few = pd.DataFrame({"group": ["a", "b"], "score": [2, 2], "hired": [0, 1]})
     problem = small_problem(parity=[eh.PairwiseParity(0.9, given=["score"], min_segment=20)])
-    notes = eh.fit(problem, pd.concat([small_frame(), few], ignore_index=True)).audit().notes
+    notes = eh.fit(problem, pd.concat([small_frame(), few], ignore_index=True)).audit().sentences("caveats")
     assert any("the segment score=2 has a weight of 2, below min_segment 20" in note for note in notes)
 
 
@@ -153,8 +155,8 @@ def test_a_table_in_which_nobody_is_compared(compas, compas_mapping):
     one = compas.frame[(compas.frame["sex"] == "Male") & (compas.frame["race"] == "Caucasian")]
     found = compas_mapping.audit(one)
     assert not (found.bounds["constraint"] == "PairwiseParity").any()
-    assert any("nothing to compare" in note for note in found.notes)
-    assert not any("changes nothing by itself" in note for note in found.notes)
+    assert any("nothing to compare" in note for note in found.sentences("caveats"))
+    assert not any("changes nothing by itself" in note for note in found.sentences("caveats"))
 
 
 def test_rates_by_segment_where_parity_is_given_a_feature(compas):

@@ -9,6 +9,7 @@ import evenhand as eh
 from evenhand.findings import bounds
 from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import parity_achieved
+from evenhand.render.sentences import sentence
 from evenhand.spec import comparisons
 
 
@@ -36,7 +37,7 @@ def test_an_infinite_distance_is_a_word():
     counts, part = measured(frame, eh.PairwiseParity(0.2))
     (constraint,) = bounds.constraints(counts, [part])
     held = "hired=1 50.0% (group=a) vs 0.0% (group=b), "
-    assert constraint.headline().startswith(
+    assert sentence(constraint.headline()).startswith(
         f"largest disparity before: {held}none against some; after: {held}ratio inf"
     )
 
@@ -52,16 +53,16 @@ def test_a_four_fifths_headline_says_the_ratio_and_what_is_required(seed):
     counts, part = measured(frame, eh.PairwiseParity(bound, distance=eh.FourFifths(1)))
     (constraint,) = bounds.constraints(counts, [part])
     rates = frame.groupby("group")["hired"].mean()
-    ratio = float(constraint.headline().split("ratio ")[1].split(",")[0])
+    ratio = float(sentence(constraint.headline()).split("ratio ")[1].split(",")[0])
     assert ratio == pytest.approx(rates.min() / rates.max(), abs=1e-4)
-    assert constraint.headline().endswith(f", at least {1 - bound:.4f} required")
+    assert sentence(constraint.headline()).endswith(f", at least {1 - bound:.4f} required")
 
 
 def test_a_violated_bound_is_named_with_its_ratio():
     frame = small_frame()
     frame.loc[frame["group"].eq("b"), "hired"] = 0
     _, part = measured(frame, eh.PairwiseParity(0.2))
-    told = list(bounds.verdict([part]))
+    told = list(map(sentence, bounds.verdict([part])))
     assert told[0].startswith("PairwiseParity: violated in ")
     assert told[0].endswith("ratio infinite, at most 1.2000 allowed")
 

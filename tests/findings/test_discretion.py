@@ -16,6 +16,8 @@ from evenhand.findings.discretion import Discretion, discreet
 from evenhand.findings.naming import group_levels
 from evenhand.findings.rates import cohorts
 from evenhand.kernel.achieved import distances
+from evenhand.render.section import notes_of
+from evenhand.render.sentences import sentence
 
 BOUND = 0.3
 PARITIES = {
@@ -184,13 +186,14 @@ def test_nobody_is_no_secret():
 @pytest.mark.parametrize("parity", PARITIES.values(), ids=PARITIES)
 def test_whoever_is_named_is_whom_a_sentence_is_about(parity):
     mapping = eh.fit(reports.secretive_problem(parity), reports.secretive_frame())
-    domain, said = mapping.counts.domain, [*mapping.audit().notes, *mapping.theory.words()]
+    domain, found = mapping.counts.domain, notes_of(mapping.audit().sections, "caveats")
     levels = {
         f"{v.name}={level}": (v.name, level) for v in (*domain.d.variables, *domain.x.variables) for level in v.levels
     }
     naming = 0
-    for text in said:
+    said = [(sentence(note), note.about) for note in found] + [(text, about(text)) for text in mapping.theory.words()]
+    for text, parts in said:
         named = {level for words, level in levels.items() if words in text}
-        assert named <= {level for part in about(text) for level in part.items()}
+        assert named <= {level for part in parts for level in part.items()}
         naming += bool(named)
     assert naming > 3

@@ -7,6 +7,7 @@ import pytest
 import evenhand as eh
 from evenhand.findings.discretion import Discretion, discreet
 from evenhand.findings.forbidden import already_forbidden, people_already
+from evenhand.render.sentences import sentence
 
 YOUNG = eh.Forbidden(when={"age": "<20"}, then={"income": 1})
 LEARNED = eh.Forbidden(when={"age": ["<20", "20-29"], "sex": "Female"}, then={"education": ">12"})
@@ -31,6 +32,7 @@ def test_it_is_told_at_fit_and_in_the_audit_but_not_of_too_few(adult):
     assert sum("already" in str(each.message) for each in told) == 1
     assert told[0].filename == __file__
     note = already_forbidden(problem, adult.counts)
-    assert note in mapping.audit().notes
-    assert discreet([note], Discretion(adult.counts, 20)) == [note]
-    assert note not in discreet([note], Discretion(adult.counts, 10_000))
+    words = sentence(note)
+    assert words in mapping.audit().sentences("caveats")
+    assert discreet([note], Discretion(adult.counts, 20)) == [words]
+    assert words not in discreet([note], Discretion(adult.counts, 10_000))

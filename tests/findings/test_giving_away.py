@@ -158,7 +158,8 @@ def test_audit_and_init_name_them_all(tmp_path):
     whole.to_csv(files[0], index=False)
     whole.to_parquet(files[1], index=False)
     noted = [
-        [n for n in mapping.audit(table).notes if REVEALED in n] for table in (whole, pl.from_pandas(whole), *files)
+        [n for n in mapping.audit(table).sentences("caveats") if REVEALED in n]
+        for table in (whole, pl.from_pandas(whole), *files)
     ]
     assert all(notes == noted[0] for notes in noted)
     (words,) = noted[0]
@@ -171,7 +172,7 @@ def test_audit_and_init_name_them_all(tmp_path):
         assert "of those whose 'y' changes 100% from 'decision'" in found.given_away
     # Nothing is noted where no column tells anything, nor in apply mode.
     plain = whole.drop(columns=list(chosen))
-    assert not any(REVEALED in note for note in mapping.audit(plain).notes)
+    assert not any(REVEALED in note for note in mapping.audit(plain).sentences("caveats"))
     assert propose(plain, protected=["sex"], outcome="y", features=["age", "job"]).given_away is None
     assert giving_away(mapping.apply_mode, read(whole), ["decision", "noise"]) == ()
 

@@ -150,7 +150,7 @@ def test_groups_that_have_nobody_are_named():
     found = mapping.realised(alone)
     assert found.kept is None
     assert found.verdict.words.startswith("Nobody is counted of 1 of the 2 fitted groups: (group=b). There is nothing")
-    assert mapping.audit(alone).verdict[0] == "nobody is counted of 1 of the 2 fitted groups: (group=b)"
+    assert mapping.audit(alone).sentences("bounds")[0] == "nobody is counted of 1 of the 2 fitted groups: (group=b)"
     weighed = small_frame().assign(w=lambda f: 1.0 * (f["group"] == "a"))
     assert mapping.realised(weighed, weights="w").kept is None
 

@@ -14,6 +14,8 @@ import evenhand as eh
 from evenhand.findings.ledger import ledger
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import achieved
+from evenhand.render.section import notes_of
+from evenhand.render.sentences import sentence
 
 BOTH_WAYS = eh.Distortion({"score": eh.Ordinal(1), "hired": eh.Ordinal(1)})
 
@@ -92,7 +94,8 @@ def test_an_enumeration_of_any_kernel(seed, ordered):
         measured = achieved(problem, counts, kernel)
         found = ledger(problem, counts, kernel, measured)
         held_against(as_frame(found), counts, kernel, good)
-        said, *levelled = found.words(suppressed=False)
+        first, *levelled = found.notes(suppressed=False)
+        said = sentence(first)
         assert (" by weight" in said) == (weights is not None)
         fallen = as_frame(found).query("after < before - 1e-6")
         assert [text.about[0]["d"] for text in levelled] == fallen["d"].tolist()
@@ -107,22 +110,25 @@ def test_fitted_mappings_of_every_mode(mode, parity):
     mapping = eh.fit(problem, table(3))
     audit = mapping.audit()
     held_against(audit.ledger, mapping.counts, mapping.kernel, 1)
-    assert audit.who_gains[0].startswith("if the drawn outcome were released, ") == problem.suppresses
+    assert (
+        audit.sentences("gains", "outcomes")[0].startswith("if the drawn outcome were released, ") == problem.suppresses
+    )
 
 
 class TestWords:
     def test_nobody_loses(self):
         audit = eh.fit(small_problem(favourable=0), small_frame()).audit()
-        (said,) = audit.who_gains
+        (said,) = audit.sentences("gains", "outcomes")
         assert said.startswith("of 200 people 14 get hired=0 who did not have it, and nobody loses it")
         assert audit.ledger["harmed"].tolist() == [0, 0]
 
     def test_a_group_that_is_levelled_down_is_named(self):
         """The same mapping, of which the other outcome is said to be good."""
-        said, levelled = eh.fit(small_problem(favourable=1), small_frame()).audit().who_gains
+        audit = eh.fit(small_problem(favourable=1), small_frame()).audit()
+        said, levelled = audit.sentences("gains")
         assert said.startswith("of 200 people nobody gets hired=1 who did not have it, and 14 lose it")
         assert levelled == "levelled down: in the group group=a the rate of hired=1 falls from 50.0% to 36.0%"
-        assert levelled.about == ({"group": "a"},)
+        assert notes_of(audit.sections, "gains")[1].about == ({"group": "a"},)
 
     def test_steps_count_at_an_end_of_an_order_alone(self):
         frame = small_frame()
@@ -130,7 +136,7 @@ class TestWords:
         said = {}
         for good in (0, 1, 2):
             problem = small_problem(favourable=good, parity=[eh.PairwiseParity(0.4)], distortion=BOTH_WAYS)
-            said[good] = eh.fit(problem, frame).audit().who_gains[0]
+            said[good] = eh.fit(problem, frame).audit().sentences("gains", "outcomes")[0]
         assert "towards hired=0 (" in said[0]
         assert "away from it" in said[2]
         assert "hired=1 who did not have it" in said[1]
@@ -148,8 +154,10 @@ class TestWords:
             assert moves.to_dict() == pytest.approx(
                 way.set_index("group")["helped"][way["helped"].to_numpy() > 0].to_dict()
             )
-        assert len(audit.who_gains) == audit.outcome_changes["to"].nunique()
-        assert all("group=" in words for words in audit.who_gains)
+        *ways, said = audit.sentences("outcomes")
+        assert len(ways) == audit.outcome_changes["to"].nunique()
+        assert all("group=" in words for words in ways)
+        assert "with favourable = LEVEL in it" in said
 
 
 class TestOtherPeople:
@@ -172,7 +180,7 @@ class TestOtherPeople:
     def test_weights_count(self, mapping):
         found = mapping.audit(small_frame().assign(w=2.5), weights="w")
         assert found.ledger["helped"].tolist() == pytest.approx([35, 0])
-        assert "of 500 people by weight 35 get hired=0" in found.who_gains[0]
+        assert "of 500 people by weight 35 get hired=0" in found.sentences("gains")[0]
 
     def test_a_table_in_which_nobody_has_it(self, mapping):
         found = mapping.audit(small_frame().query("hired == 1")).ledger
@@ -188,7 +196,7 @@ def test_the_studies(compas_mapping, adult_mapping):
     rise = adult.rates.query("income == 1").eval("(after - before) * weight").sum()
     assert adult.ledger.eval("helped - harmed").sum() == pytest.approx(rise)
     falling = adult.ledger.query("after < before - 1e-6")
-    assert len(adult.who_gains) == 1 + len(falling)
+    assert len(adult.sentences("gains")) == 1 + len(falling)
 
 
 class TestWarning:

@@ -67,7 +67,7 @@ def test_a_batch_need_not_have_everybody(case):
         whole = found.rates[found.rates[within].isna().all(axis=1)]
         assert whole["weight"].sum() == 2 * len(batch)
         groups = frame.drop_duplicates(KEYS).shape[0] - batch.drop_duplicates(KEYS).shape[0]
-        named = [words for words in found.uncounted if f"nobody is counted of {groups} of the 4" in words]
+        named = [words for words in found.sentences("bounds") if f"nobody is counted of {groups} of the 4" in words]
         assert len(named) == bool(groups)
         assert now.kept is not True or not groups
         # Whoever is there has the limit of their own case.
@@ -75,10 +75,9 @@ def test_a_batch_need_not_have_everybody(case):
         assert len(limits)
         assert len(limits) <= batch.drop_duplicates().shape[0]
     if case == "a reference":
-        assert (
-            "the table has nobody of the reference group sex=m, race=a"
-            in mapping.audit(frame.query("sex == 'f'")).notes
-        )
+        assert "the table has nobody of the reference group sex=m, race=a" in mapping.audit(
+            frame.query("sex == 'f'")
+        ).sentences("caveats")
 
 
 def test_a_statement_must_fit_the_table_that_is_fitted():
@@ -129,11 +128,11 @@ def test_groups_that_were_not_fitted_are_named(mode, kept):
     words = f"{new:,} people of groups that were not fitted: (sex=f, race=b); "
     words += "they are kept as they are, and no bound was proved" if kept else "no bound was proved"
     found, now = mapping.audit(frame), mapping.realised(frame)
-    assert any(words in each for each in found.uncounted)
+    assert any(words in each for each in found.sentences("bounds"))
     assert words in now.verdict.words
     # They are compared all the same.
     assert now.kept is not None
-    assert not any("not fitted" in each for each in mapping.audit(frame.query("sex == 'm'")).uncounted)
+    assert not any("not fitted" in each for each in mapping.audit(frame.query("sex == 'm'")).sentences("bounds"))
 
 
 def test_a_table_of_new_values_alone():

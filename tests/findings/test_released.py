@@ -17,7 +17,11 @@ def compas():
 def notes(mapping, table):
     """What an audit and a batch say of a table."""
     batch = mapping.monitor(table).released
-    said = [note for note in mapping.audit(table).notes if "second time" in note or "was changed since" in note]
+    said = [
+        note
+        for note in mapping.audit(table).sentences("caveats")
+        if "second time" in note or "was changed since" in note
+    ]
     assert said == ([] if batch is None else [batch])
     return batch
 
@@ -27,8 +31,8 @@ def notes(mapping, table):
 @pytest.mark.parametrize("options", [{}, {"draw": "balanced"}])
 def test_releases_of_the_fitted_table_look_so(compas, seed, options):
     mapping, frame = compas
-    assert "in train mode" in mapping.audit(mapping.release(frame, seed=seed, **options)).notes[0]
-    assert "in apply mode" in mapping.audit(mapping.apply(frame, seed=seed, **options)).notes[0]
+    assert "in train mode" in mapping.audit(mapping.release(frame, seed=seed, **options)).sentences("caveats")[0]
+    assert "in apply mode" in mapping.audit(mapping.apply(frame, seed=seed, **options)).sentences("caveats")[0]
 
 
 @pytest.mark.slow(keep=1)
@@ -39,7 +43,7 @@ def test_other_people_do_not(compas, seed):
     sample = frame.sample(len(frame), replace=True, random_state=seed)
     stratified = frame.groupby(["sex", "race"], observed=True).sample(frac=1.0, replace=True, random_state=seed)
     for table in (frame, sample, stratified):
-        assert not any("second time" in note for note in mapping.audit(table).notes)
+        assert not any("second time" in note for note in mapping.audit(table).sentences("caveats"))
 
 
 def test_a_batch_says_it_first(compas):

@@ -73,7 +73,7 @@ class TestBerkeley:
         assert [each.feature for each in audit.paradoxes] == ["Dept"]
         diagnosis = eh.diagnose(admissions(), berkeley())
         proposal = propose(berkeley(), protected=["Gender"], outcome="Admit", features=["Dept"], favourable="yes")
-        for sentences in (audit.notes, diagnosis.sentences, proposal.paradoxes):
+        for sentences in (audit.sentences("caveats"), diagnosis.sentences, proposal.paradoxes):
             assert sum("given=['Dept']" in words for words in sentences) == 1
 
     def test_orders_that_a_mapping_reverses(self):
@@ -93,7 +93,7 @@ class TestBerkeley:
                 assert audit.reversals[f"{name}_{when}"].tolist() == pytest.approx(
                     expected[group][led & behind].tolist()
                 )
-        assert sum("order of groups is reversed" in note for note in audit.notes) == 1
+        assert sum("order of groups is reversed" in note for note in audit.sentences("caveats")) == 1
 
 
 @pytest.mark.slow

@@ -374,8 +374,10 @@ def test_a_fit_with_many_cells_of_one_person_warns():
     words = rf"about {alone / 400:.0%} of new people are expected in cells that nobody here is in.* keep their features"
     with pytest.warns(eh.EvenhandWarning, match=words):
         mapping = eh.fit(problem, frame)
-    assert any(note.startswith("about") for note in mapping.audit().notes)
-    assert not any(note.startswith("about") for note in shared_fit(small_problem(), small_frame()).audit().notes)
+    assert any(note.startswith("about") for note in mapping.audit().sentences("caveats"))
+    assert not any(
+        note.startswith("about") for note in shared_fit(small_problem(), small_frame()).audit().sentences("caveats")
+    )
 
 
 def test_limits_of_too_many_kinds_are_the_smallest(monkeypatch, gapped):

@@ -28,7 +28,7 @@ def test_json_has_every_row_and_the_key_of_every_note():
     assert found["rates"]["by_group"][1]["before"] is None
     assert found["rates"]["gap"] == "infinite"
     assert found["rates"]["notes"][0]["key"] == "hidden.rows"
-    assert found["nothing"] == {}
+    assert found["nothing"] == {"notes": []}
 
 
 def test_a_terminal_has_some_rows_and_says_how_many_are_left():

@@ -11,6 +11,7 @@ from formulations import table
 
 import evenhand as eh
 from evenhand.kernel.achieved import parity_achieved
+from evenhand.render.sentences import sentence
 from evenhand.spec import comparisons
 
 SEEDS = range(3)
@@ -120,9 +121,11 @@ def test_small_segments_and_lone_groups_are_named():
     frame = table(0).query("not (sex == 'm' and f0 == 0)")
     counts = eh.count(problem(), frame)
     part = comparisons(eh.PairwiseParity(0.1, on=["sex"], given=["f0"]), counts)
-    assert part.left_out == ("the segment f0=0 has the one group sex=f: nothing to compare",)
+    assert list(map(sentence, part.left_out)) == ["the segment f0=0 has the one group sex=f: nothing to compare"]
     small = comparisons(eh.PairwiseParity(0.1, given=["f1"], min_segment=1e3), counts)
-    assert [words.split(" has")[0] for words in small.left_out] == [f"the segment f1={level}" for level in range(3)]
+    assert [sentence(note).split(" has")[0] for note in small.left_out] == [
+        f"the segment f1={level}" for level in range(3)
+    ]
     assert len(small) == 0
     lacking = comparisons(eh.PairwiseParity(0.1, on=["sex"], given=["f0"], against={"sex": "m"}), counts)
     assert lacking.left_out == part.left_out
@@ -133,7 +136,7 @@ def test_a_segment_without_the_reference_group_is_named():
     part = comparisons(
         eh.PairwiseParity(0.1, given=["f0"], against={"sex": "m", "race": "b"}), eh.count(problem(), frame)
     )
-    assert part.left_out == ("the segment f0=0 has nobody of the reference group sex=m, race=b",)
+    assert list(map(sentence, part.left_out)) == ["the segment f0=0 has nobody of the reference group sex=m, race=b"]
 
 
 def test_own_rates_are_the_target_within_segments():
@@ -274,7 +277,7 @@ class TestMissingGroups:
         assert rates.loc["(missing)", "after"] == pytest.approx(rates.loc["(missing)", "before"])
         assert rates.loc["m", "after"] == pytest.approx(rates.loc["m", "before"])
         assert rates.loc["f", "after"] == pytest.approx(0.9 * rates.loc["m", "after"])
-        assert any("sex=(missing) is not compared" in note for note in mapping.audit().notes)
+        assert any("sex=(missing) is not compared" in note for note in mapping.audit().sentences("caveats"))
 
     def test_they_are_no_reference(self):
         parity = eh.PairwiseParity(0.1, against={"sex": "(missing)"})

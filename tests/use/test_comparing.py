@@ -255,7 +255,7 @@ def test_each_bound_is_said_in_its_own_words(compas, compas_mapping):
     # Of a table it is what the audit of that table says.
     half = compas.frame.iloc[::2]
     row = eh.compare(compas_mapping, points, half).bounds.to_dict("records")[0]
-    after = compas_mapping.audit(half).headlines[0].split("after: ")[1]
+    after = compas_mapping.audit(half).sentences("rates")[0].split("after: ")[1]
     factor = float(after.split("ratio ")[1].split(",")[0])
     assert row["after"] == eh.Ratio().said(factor, 1)
     assert row["whose"] == ""

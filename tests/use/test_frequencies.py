@@ -63,11 +63,11 @@ def statements(mapping):
     # What was stated differs in one line, and so does the command.
     own = {"problem_toml", "repeat"}
     found = {name: value for name, value in report.items() if name not in own}
-    return audit.notes, audit.rates.to_dict(), found
+    return audit.sentences("caveats"), audit.rates.to_dict(), found
 
 
 def same_audit(one, other):
-    assert one.notes == other.notes
+    assert one.sentences("caveats") == other.sentences("caveats")
     pd.testing.assert_frame_equal(one.bounds, other.bounds)
     pd.testing.assert_frame_equal(one.coverage, other.coverage)
 

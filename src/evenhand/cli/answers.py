@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
 import typer
 
-from evenhand.findings.document import plain
+from evenhand.render.document import document, plain
+from evenhand.render.section import Section
 from evenhand.text import printable_lines
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON document instead of words.")]
@@ -26,9 +27,34 @@ def answer(as_json: bool, command: str, document: Callable[[], Mapping[str, Any]
         show()
 
 
-def write(document: Mapping[str, Any]) -> None:
+def reply(
+    as_json: bool,
+    command: str,
+    sections: Iterable[Section],
+    *,
+    facts: Mapping[str, Any] | None = None,
+    title: str | None = None,
+    following: Iterable[Iterable[object]] = (),
+) -> None:
+    """Answer with sections: in JSON below ``facts``, for people below a ``title``, with the commands that come next."""
+    found = list(sections)
+
+    def show() -> None:
+        from evenhand.cli import screen
+        from evenhand.render import terminal
+
+        if title is not None:
+            screen.rule(title)
+        terminal.show(found, screen.console)
+        if commands := list(following):
+            screen.following(*commands)
+
+    answer(as_json, command, lambda: {**(facts or {}), **document(found)}, show)
+
+
+def write(found: Mapping[str, Any]) -> None:
     """Write one JSON document; in ASCII, so that any stream takes it and no terminal obeys it."""
-    write_text(json.dumps(plain(document), allow_nan=False, indent=2) + "\n")
+    write_text(json.dumps(plain(found), allow_nan=False, indent=2) + "\n")
 
 
 def write_text(text: str) -> None:

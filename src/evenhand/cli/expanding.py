@@ -33,6 +33,7 @@ from evenhand.cli.options import (
 )
 from evenhand.cli.transforming import Formulas, FormulasOption, MarkOption, OutOption, RowsArgument
 from evenhand.errors import some_of
+from evenhand.render.sentences import sentence
 
 if TYPE_CHECKING:
     from evenhand.engines import Expanded
@@ -90,7 +91,7 @@ def expand(
                 found = held(fitted, done, progress=report)
             write_manifest(fitted, done, mapping, found, beside, signed)
     passed = outside(columns_of(table, fitted.problem), fitted.problem, weights, frequencies)
-    notes = [*counted_once(fitted, table, given), *_uses(weight_column)]
+    notes = [*map(sentence, counted_once(fitted, table, given)), *_uses(weight_column)]
     counted = {name: getattr(done, name) for name in ("rows", "results", "weight", "unseen", "typical", "missing")}
     document = {
         "written": {"table": out, "manifest": beside}, **counted, "passed_through": passed, "weights": weights,

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli import screen
-from evenhand.cli.answers import JsonOption, answer
+from evenhand.cli.answers import JsonOption, answer, reply
 from evenhand.cli.exits import Exit
-from evenhand.cli.explaining import audit_document, audited, show_cells, show_readers, show_verdict
+from evenhand.cli.explaining import audited
 from evenhand.cli.files import beginning_of, read_table
 from evenhand.cli.manifests import is_manifest, verify_manifest
 from evenhand.cli.options import (
@@ -51,6 +51,7 @@ def audit(
     if unseen is not None and table is None:
         raise typer.BadParameter("goes with a table; in the fitted one no cell is new", param_hint="--unseen")
     screen.load()
+    from evenhand.findings.described import described, learned
     from evenhand.use.mapping import Mapping
 
     with screen.progress_bar() as report:
@@ -59,22 +60,11 @@ def audit(
         report("auditing", 0.4)
         others = asked(missing, unseen)
         found = audited(fitted, table, given, lambda stage, share: report(stage, 0.4 + 0.5 * share), **others)
-    document = {"mapping": mapping, "table": table, **audit_document(fitted, found)}
-
-    def show() -> None:
-        if table is None:
-            screen.explain(f"{mapping} on the table it was fitted on", "", fitted, found)
-        else:
-            screen.explain(f"{mapping} on {table}", "", fitted, found, lambda: show_verdict(found))
-        show_readers(fitted, found)
-        if fitted.problem.cells is not None:
-            show_cells(fitted.cells)
-        counted = found.coverage[found.coverage["rows"] > 0]
-        if len(counted):
-            screen.heading("Missing and unseen")
-            screen.frame_table(counted)
-
-    answer(as_json, "audit", lambda: document, show)
+    whole = described(found, None, None) if table else described(found, fitted.certificate, fitted.assurance)
+    cells = () if fitted.problem.cells is None else (learned(fitted.cells),)
+    where = "the table it was fitted on" if table is None else table
+    facts = {"mapping": mapping, "table": table}
+    reply(as_json, "audit", (*whole, *cells), facts=facts, title=f"{mapping} on {where}")
 
 
 def verify(

@@ -26,6 +26,7 @@ from evenhand.cli.options import (
     counting,
 )
 from evenhand.errors import in_number
+from evenhand.render.sentences import sentence
 
 if TYPE_CHECKING:
     from evenhand.findings.monitoring import Monitored
@@ -89,7 +90,7 @@ def monitor(
         past = None if history is None else fitted.history(history)
         report("drawing", 0.95)
         drawn = None if past is None else draw_chart(past.chart, chart)
-    words = (*counted_once(fitted, table, given), *found.words)
+    words = (*map(sentence, counted_once(fitted, table, given)), *found.words)
     batches = None if past is None else len(past)
     document = {
         "mapping": mapping,

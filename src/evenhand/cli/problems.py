@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli import screen
-from evenhand.cli.answers import JsonOption, answer
+from evenhand.cli.answers import JsonOption, answer, reply
 from evenhand.cli.exits import Exit
-from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, audited, mapping_document, outside, show_cells, show_readers
+from evenhand.cli.explaining import audited, outside
 from evenhand.cli.files import (
     check_chart,
     columns_of,
@@ -37,8 +37,9 @@ from evenhand.cli.options import (
     typed,
 )
 from evenhand.cli.wording import worded
-from evenhand.errors import some_of
 from evenhand.files import replace_file
+from evenhand.render import terminal
+from evenhand.render.section import Fact, Note, Section
 from evenhand.tolerances import SHOWN_FROM
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ def _fit_and_write(
     proof: Path | None, time_limit: float | None, as_json: bool,
 ) -> Callable[[], None]:  # fmt: skip
     """Fit, and write what was asked for; return what answers once it is there."""
+    from evenhand.findings.described import described, learned
     from evenhand.use.fitting import fit as learn
 
     with screen.progress_bar() as report:
@@ -124,31 +126,43 @@ def _fit_and_write(
     mapping.save(out)
     if proof is not None:
         mapping.proof(proof)
-    others, command = outside(columns_of(rows, stated), mapping.problem), str(context.command.name)
+    command = str(context.command.name)
+    sections = [*described(audit, mapping.certificate, mapping.assurance)]
+    if stated.cells is not None:
+        sections.append(learned(mapping.cells, 2 * screen.TOP, screen.command("audit", out)))
+    sections.append(Section("one_draw", notes=tuple(Note("text", {"text": words}) for words in one_draw)))
+    sections.append(written(mapping=out, proof=proof))
+    sections.append(passed_through(outside(columns_of(rows, stated), mapping.problem)))
+    # The table of an embedded study is in no file; and a model that exists already needs no new training data.
+    mode, result = ("release", "released.csv") if command == "fit" else ("apply", "applied.csv")
+    use = [(mode, out, rows, "--out", result)] if isinstance(rows, Path) else []
+    size = mapping.counts.unit.write(mapping.counts.weight.sum())
+    facts = {"people": mapping.counts.people, "weight": float(mapping.counts.weight.sum())}
+    return lambda: reply(
+        as_json, command, sections, facts=facts, title=f"{name}: {size}",
+        following=(*use, ("report", out, "--out", "report.html")),
+    )  # fmt: skip
 
-    def show() -> None:
-        size = mapping.counts.unit.write(mapping.counts.weight.sum())
-        screen.explain(f"{name}: {size}", "", mapping, audit)
-        show_readers(mapping, audit)
-        if stated.cells is not None:
-            show_cells(mapping.cells, 2 * screen.TOP, f"{screen.command('audit', out)} lists all")
-        screen.heading("One draw")
-        screen.bullets(one_draw)
-        screen.heading("What was written")
-        screen.written(out, f"the mapping; check it with: {screen.command('verify', out)}")
-        if proof is not None:
-            _proof_written(proof)
-        if others:
-            screen.heading("Columns outside the problem")
-            passed = f"{some_of(others)}: release and apply pass them through unchanged, and {NOTHING_BOUNDS_THEM}"
-            screen.bullets([passed])
-        # The table of an embedded study is in no file; and a model that exists already needs no new training data.
-        mode, result = ("release", "released.csv") if command == "fit" else ("apply", "applied.csv")
-        use = [(mode, out, rows, "--out", result)] if isinstance(rows, Path) else []
-        screen.following(*use, ("report", out, "--out", "report.html"))
 
-    document = {"written": {"mapping": out, "proof": proof}, "outside_the_problem": others}
-    return lambda: answer(as_json, command, lambda: document | mapping_document(mapping, audit), show)
+def written(**files: Path | None) -> Section:
+    """Return which files were written, by what each is, and how a mapping or a proof is checked."""
+    from evenhand import verifier
+
+    notes = []
+    if files.get("mapping") is not None:
+        notes.append(Note("written.mapping", {"command": screen.command("verify", files["mapping"])}))
+    if (proof := files.get("proof")) is not None:
+        command, python = screen.command("verify", proof), shlex.join(["python", "verifier.py", str(proof)])
+        notes.append(Note("written.proof", {"command": command, "python": python}))
+        notes.append(Note("written.verifier", {"path": verifier.__file__}))
+    return Section("written", facts=tuple(Fact(what, path) for what, path in files.items()), notes=tuple(notes))
+
+
+def passed_through(columns: list[str]) -> Section:
+    """Return the columns that are outside a problem."""
+    notes = (Note("outside.columns"),) if columns else ()
+    facts = (Fact("columns", columns),) if columns else ()
+    return Section("outside_the_problem", facts=facts, notes=notes)
 
 
 def _proof_written(path: Path) -> None:
@@ -217,7 +231,9 @@ def diagnose(
             screen.heading("What each bound costs: utility gained for each unit that it is relaxed, at first")
             screen.frame_table(prices, 2 * screen.TOP)
         if stated.cells is not None and (conflict is not None or prices is not None):
-            show_cells(found.cells)
+            from evenhand.findings.described import learned
+
+            terminal.show([learned(found.cells)], screen.console)
         if proof is not None:
             screen.heading("What was written")
             _proof_written(proof)

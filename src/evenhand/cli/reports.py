@@ -26,6 +26,7 @@ from evenhand.cli.options import (
     typed,
 )
 from evenhand.data import FEW_PEOPLE
+from evenhand.render.sentences import sentence
 
 
 def report(
@@ -83,7 +84,7 @@ def report(
                 command=typed(context), progress=progress, **asked(missing),
             )  # fmt: skip
         page, summary = found.save(out)
-    notes = counted_once(fitted, table, given)
+    notes = list(map(sentence, counted_once(fitted, table, given)))
     document = {"written": {"page": page, "summary": summary}, "notes": notes, "summary": found.summary}
 
     def show() -> None:

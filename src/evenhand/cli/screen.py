@@ -10,7 +10,7 @@ import gc
 import logging
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Mapping as Mapping_
 from contextlib import contextmanager
 from importlib import import_module
@@ -28,12 +28,11 @@ from evenhand.errors import Message
 from evenhand.findings.document import written as written_number
 from evenhand.render.terminal import Terminal
 from evenhand.text import printable
-from evenhand.tolerances import DOUBLE_ROUNDING, ROUNDING
+from evenhand.tolerances import DOUBLE_ROUNDING
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evenhand.findings.audit import Audit
     from evenhand.use.mapping import Mapping
     from evenhand.verifier import Report
 
@@ -45,11 +44,6 @@ MANY = 1000
 
 LOADED = ("numpy", "pandas", "scipy.sparse", "evenhand.spec", "evenhand.optimise.solve", "evenhand.use.mapping")
 """What nearly every command imports, in this order; together it takes about a second."""
-
-NOBODY_SAID = (
-    "the problem does not say which outcome is good for a person; with favourable = LEVEL in it, fit and audit report "
-    "who is helped and who is harmed"
-)
 
 LOG = logging.getLogger("evenhand")
 
@@ -89,58 +83,6 @@ class LogLines(logging.Handler):
         complaints.print(self.format(record), soft_wrap=True)
 
 
-def explain(title: str, about: str, mapping: Mapping, audit: Audit, verdict: Callable[[], None] | None = None) -> None:
-    """Show a whole result: what was asked, the rates, the cost, who changes, and what is not said.
-
-    ``verdict`` shows what holds of a table that is not the fitted one, of which the certificate says nothing.
-    """
-    from evenhand.report.words import asked, certificate_words
-    from evenhand.tables import own_name
-
-    protected, outcome = mapping.problem.protected, mapping.problem.outcome
-    given = list(dict.fromkeys(name for parity in mapping.problem.parity for name in parity.given or ()))
-    rule(title)
-    if about:
-        console.print(about, style="dim")
-    heading("What was asked")
-    pairs(asked(mapping.problem))
-    heading("Each group's rates, before and after")
-    rates = table_of(*protected, outcome, "People", "Before", "After", right=(len(protected) + 1, -2, -1))
-    named = [own_name(audit.rates, c) for c in (*protected, outcome)]
-    rows = shown(mapping, audit.rates)
-    segments = [own_name(rows, name) for name in given]
-    whole = rows[segments].isna().all(axis=1)
-    for row in rows[whole].to_dict("records"):
-        moved = abs(row["after"] - row["before"]) > ROUNDING
-        after = styled((f"{row['after']:.4f}", "bold" if moved else ""))
-        who = (str(row[c]) for c in named)
-        rates.add_row(*who, f"{row['weight']:,.0f}", f"{row['before']:.4f}", after)
-    console.print(Padding(rates, (0, 2)))
-    if given:
-        heading(f"The same within each segment by {' × '.join(given)}")
-        frame_table(rows[~whole], TOP)
-    bullets(audit.headlines)
-    if audit.ledger is not None:
-        heading(f"Who is helped and who is harmed: {outcome}={mapping.problem.favourable} is good for a person")
-        _who_gains(protected, audit.ledger)
-        bullets(audit.who_gains)
-    else:
-        heading("Which outcomes change")
-        bullets([*audit.who_gains, NOBODY_SAID])
-    if verdict is None:
-        heading("What it cost, and how sure that is")
-        pairs(certificate_words(mapping.certificate))
-        if mapping.assurance is not None:
-            heading(f"Whether the bounds hold in the population, at a confidence of {mapping.assurance.confidence:g}")
-            bullets(mapping.assurance.words)
-    else:
-        verdict()
-    heading("Who changes, and how")
-    _who_changes(mapping, audit)
-    heading("What this does not say")
-    bullets(audit.notes)
-
-
 def shown(mapping: Mapping, table: pd.DataFrame) -> pd.DataFrame:
     """Keep the rows of the outcomes that are worth showing."""
     from evenhand.findings.rates import shown_outcomes
@@ -148,47 +90,6 @@ def shown(mapping: Mapping, table: pd.DataFrame) -> pd.DataFrame:
 
     outcome = own_name(table, mapping.problem.outcome)
     return table[table[outcome].isin(shown_outcomes(mapping.counts.domain))]
-
-
-def _who_gains(protected: Sequence[str], ledger: pd.DataFrame) -> None:
-    from evenhand.findings.changes import expected_people
-    from evenhand.tables import own_name
-
-    numbers = ("helped", "harmed", "unchanged")
-    table = table_of(*protected, "People", *map(str.capitalize, numbers), "Before", "After", right=tuple(range(-6, 0)))
-    named = [own_name(ledger, c) for c in protected]
-    for row in ledger.to_dict("records"):
-        table.add_row(
-            *(str(row[c]) for c in named), f"{row['weight']:,.0f}", *(expected_people(row[n]) for n in numbers),
-            f"{row['before']:.4f}", f"{row['after']:.4f}",
-        )  # fmt: skip
-    console.print(Padding(table, (0, 2)))
-
-
-def _who_changes(mapping: Mapping, audit: Audit) -> None:
-    from evenhand.findings.changes import LEAST_SHARE, expected_people, told_changed
-    from evenhand.tables import own_name
-
-    console.print(Padding(audit.who_changes, (0, 2)))
-    protected = mapping.problem.protected
-    which, title = told_changed(suppressed=mapping.problem.suppresses)
-    groups = table_of(*protected, "People", title, "Expected distortion", right=(-3, -2, -1))
-    named = [own_name(audit.groups, c) for c in protected]
-    for row in audit.groups.to_dict("records"):
-        groups.add_row(
-            *(str(row[c]) for c in named), f"{row['weight']:,.0f}", f"{row[which]:.1%}",
-            f"{row['expected_distortion']:.4f}",
-        )  # fmt: skip
-    console.print(Padding(groups, (0, 2)))
-    moves = table_of("Column", "From", "To", "People", "Share", right=(-2, -1))
-    total = audit.groups["weight"].sum()
-    listed = audit.changes[audit.changes["share"] >= LEAST_SHARE].sort_values("share", ascending=False, kind="stable")
-    for row in listed.to_dict("records"):
-        number = expected_people(row["share"] * total)
-        moves.add_row(row["column"], str(row["from"]), str(row["to"]), number, f"{row['share']:.2%}")
-    if len(listed):
-        console.print()
-        console.print(Padding(moves, (0, 2)))
 
 
 def frame_table(frame: pd.DataFrame, most: int | None = None, *, first_number: int | None = None) -> None:

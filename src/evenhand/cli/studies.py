@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evenhand.cli import screen
-from evenhand.cli.answers import JsonOption, answer
+from evenhand.cli.answers import JsonOption, answer, reply
 from evenhand.cli.exits import Exit
-from evenhand.cli.explaining import audited, mapping_document
+from evenhand.cli.explaining import audited
 from evenhand.cli.files import csv_text, draw_chart, make_folder, writing
 from evenhand.cli.options import ForceOption, SeedOption, check_ending
+from evenhand.cli.problems import written
 from evenhand.files import replace_file
+from evenhand.render.section import Fact, Note, Section
 
 if TYPE_CHECKING:
     from evenhand.studies.reproduce import Finding
@@ -49,6 +51,7 @@ def demo(
     """Fit one of the paper's studies on its embedded table, explain the result, and write it to files."""
     screen.load()
     from evenhand.datasets import load
+    from evenhand.findings.described import described
     from evenhand.use.fitting import fit
 
     make_folder(out)
@@ -64,21 +67,14 @@ def demo(
         mapping.save(mapping_to)
         drawn = draw_chart(lambda: mapping.chart("rates", title=f"{study.upper()}: rates by group"), chart_to)
 
-    def show() -> None:
-        screen.explain(f"{study.upper()}: {len(data.frame):,} people", data.about, mapping, audit)
-        screen.heading("What was written")
-        screen.written(released_to, "the table after one balanced draw, one row per person")
-        screen.bullets([held.words])
-        screen.written(mapping_to, f"the mapping; check it with: {screen.command('verify', mapping_to)}")
-        if drawn is not None:
-            screen.written(drawn, "the rates by group, before and after")
-
-    def document() -> dict[str, Any]:
-        release = {"kept": held.kept, "violated": held.violated, "verdict": held.words}
-        return {"study": study, "written": written, "release": release, **mapping_document(mapping, audit)}
-
-    written = {"table": released_to, "mapping": mapping_to, "chart": drawn}
-    answer(as_json, "demo", document, show)
+    kept = Fact("kept", held.kept, "flag"), Fact("violated", held.violated)
+    notes = Note("demo.one_draw"), Note("text", {"text": held.words})
+    sections = (
+        *described(audit, mapping.certificate, mapping.assurance),
+        written(table=released_to, mapping=mapping_to, chart=drawn),
+        Section("release", facts=kept, notes=notes),
+    )
+    reply(as_json, "demo", sections, facts={"study": study}, title=f"{study.upper()}: {len(data.frame):,} people")
 
 
 class Example(StrEnum):

@@ -36,6 +36,7 @@ from evenhand.cli.options import (
 )
 from evenhand.cli.wording import worded
 from evenhand.errors import in_number, some_of
+from evenhand.render.sentences import sentence
 
 if TYPE_CHECKING:
     from evenhand.findings.new_people import Realised
@@ -158,7 +159,7 @@ def release(
     }  # fmt: skip
     given = counting(weights, frequencies)
     with _transformed("release", mapping, table, out, changes, force, options, manifest, sign_off, given) as done:
-        found, notes = _drawn(done, weights, counted_once(done.fitted, table, given))
+        found, notes = _drawn(done, weights, list(map(sentence, counted_once(done.fitted, table, given))))
         _write_manifest(done, found, weights=weights, keep_seed=seed_in_manifest)
     document = {**done.document, "weights": weights, "realised": _realised(found.after), "notes": notes}
 

@@ -15,26 +15,51 @@ from evenhand.arrays import Numbers, quotient, sums
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis
-from evenhand.data.sentences import Said
 from evenhand.findings import bounds
-from evenhand.findings.changes import Changes, changes
+from evenhand.findings.changes import LEAST_SHARE, Changes, changes
 from evenhand.findings.forbidden import already_forbidden
-from evenhand.findings.ledger import both_directions, ledger, outcome_moves
+from evenhand.findings.ledger import Ledger, both_directions, ledger, outcome_moves
 from evenhand.findings.naming import group_levels, group_names
 from evenhand.findings.simpson import Paradox, Reversals, paradoxes, reversals
+from evenhand.findings.statement import statement
 from evenhand.findings.theory.applying import ON_AVERAGE
 from evenhand.findings.theory.rates import by_group_and_outcome
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved, outcome_by_source
+from evenhand.render.finding import Finding
+from evenhand.render.section import Fact, Kind, Note, Section, Table
 from evenhand.spec import Problem
-from evenhand.tables import beside, frame, labels
+from evenhand.tables import beside, frame, labels, own_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+RATES: dict[str, Kind] = {"weight": "people", "before": "rate", "after": "rate"}
+NUMBERS: dict[str, dict[str, Kind]] = {
+    "by_group": RATES,
+    "by_segment": RATES,
+    "ledger": {**RATES, "helped": "people", "harmed": "people", "unchanged": "people"},
+    "groups": {"weight": "people", "changed": "rate", "features_changed": "rate", "expected_distortion": "cost"},
+    "moves": {"column": "text", "from": "text", "to": "text", "people": "people", "share": "share"},
+    "outcome_changes": {"from": "text", "to": "text", "people": "people", "had": "people"},
+    "every_bound": {"constraint": "text", "where": "text", "bound": "number", "achieved": "number", "slack": "number"},
+    "violated": {"constraint": "text", "where": "text", "bound": "number", "achieved": "number", "excess": "number"},
+    "scores": {"seeing_protected": "rate", "not_seeing_protected": "rate"},
+    "coverage": {"column": "text", "what": "text", "rows": "people", "policy": "text", "values": "text"},
+    "reversals": {
+        "outcome": "text", "people": "people", "higher_before": "rate", "lower_before": "rate", "higher_after": "rate",
+        "lower_after": "rate",
+    },
+}  # fmt: skip
+"""The columns of an audit's tables that are no columns of the user's."""
+
+MOST_ROWS = 8
+"""So many bounds, and rates within segments, are shown; JSON has all."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit:
+class Audit(Finding):
     """What a mapping does to the table it was fitted on, in expectation over its draws.
 
     Attributes
@@ -47,7 +72,7 @@ class Audit:
     groups : pandas.DataFrame
         For each group, the share of people changed and their expected distortion.
     changes : pandas.DataFrame
-        For each column, from which level to which, and the share of all people.
+        For each column, from which level to which, how many people and the share of all.
     outcome_changes : pandas.DataFrame
         For each group, from which outcome to which, how many people change so, of how many who had it, by weight.
     lifts : pandas.DataFrame
@@ -59,31 +84,19 @@ class Audit:
     coverage : pandas.DataFrame
         For each column, how many rows have no value and how many a new one, with these values, and how many rows are a
         new combination of known values; with the policy for each. In the fitted table nothing is new.
-    headlines : tuple of str
-        For each parity constraint, how far apart the rates are before and after.
-    who_changes : str
-        How many people change, and how much.
     ledger : pandas.DataFrame or None
         For a problem that says which outcome is good for a person: for each group, its weight in the table, how many of
         them are helped, harmed and neither (``unchanged``), by weight, and its rate of that outcome before and after.
         Helped is whose outcome becomes the favourable one, harmed who loses it; at an end of an ordered outcome of
         more than two levels also who moves nearer to it, or further from it.
-    paradoxes : tuple of Paradox
-        The features within whose levels the disparity before changes sign or nearly vanishes: Simpson's paradox.
     reversals : pandas.DataFrame
         The cells of the features, with at least 20 people of both groups, in which the mapping reverses the order of
         the two groups that were furthest apart: their ``people``, and the rates of the group that was ``higher`` and
         the one that was ``lower``, before and after.
-    who_gains : tuple of str
-        How many are helped and harmed, and each group whose rate of the favourable outcome is lower than it was. Where
-        the problem does not say which one that is, how many go from which outcome to which, by group.
-    notes : tuple of str
-        What a reader of these tables should know.
-    uncounted : tuple of str
-        Of another table than the fitted one: rows with values that are no levels, which are not counted, fitted groups
-        that have nobody, and groups that nobody fitted belongs to.
-    verdict : tuple of str
-        After who is not counted, in how many comparisons each constraint holds.
+    paradoxes : tuple of Paradox
+        The features within whose levels the disparity before changes sign or nearly vanishes: Simpson's paradox.
+    sections : tuple of Section
+        All of it as data, with what a reader of these tables should know.
     """
 
     rates: pd.DataFrame
@@ -94,15 +107,10 @@ class Audit:
     lifts: pd.DataFrame
     scores: pd.DataFrame
     coverage: pd.DataFrame
-    headlines: tuple[str, ...]
-    who_changes: str
     ledger: pd.DataFrame | None
-    who_gains: tuple[str, ...]
-    notes: tuple[str, ...]
-    paradoxes: tuple[Paradox, ...]
     reversals: pd.DataFrame
-    uncounted: tuple[str, ...] = ()
-    verdict: tuple[str, ...] = ()
+    paradoxes: tuple[Paradox, ...]
+    sections: tuple[Section, ...]
 
     @property
     def violated(self) -> pd.DataFrame:
@@ -110,8 +118,9 @@ class Audit:
         return bounds.violated(self.bounds)
 
     def __repr__(self) -> str:
-        names = "rates, bounds, groups, changes, outcome_changes, lifts, scores, coverage, ledger, headlines, notes"
-        return f"<Audit: {'; '.join(self.headlines) or 'no parity constraint'}. Tables: {names}>"
+        names = "rates, bounds, groups, changes, outcome_changes, lifts, scores, coverage, ledger, reversals"
+        headlines = self.sentences("rates")
+        return f"<Audit: {'; '.join(headlines) or 'no parity constraint'}. Tables: {names}>"
 
 
 def audit(
@@ -121,44 +130,112 @@ def audit(
     measured: Achieved,
     covered: dict[str, Any],
     scores: tuple[Numbers, Numbers],
-    uncounted: tuple[str, ...] = (),
-    more: Sequence[str] = (),
+    uncounted: Sequence[Note] | None = None,
+    more: Sequence[Note] = (),
 ) -> Audit:
-    """Write what was achieved as tables and words.
+    """Find what was achieved.
 
     ``covered`` are the columns of the table of coverage; ``scores`` the mean scores of models, seeing the protected
-    columns or not; ``uncounted`` says who is not counted of a table that is not the fitted one; ``more`` are further
-    notes.
+    columns or not; ``uncounted`` says who is not counted of a table that is not the fitted one, and is None for that;
+    ``more`` are further notes.
     """
     constraints, who = bounds.constraints(counts, measured.parity), changes(counts, kernel, measured)
     gains = ledger(problem, counts, kernel, measured)
     paradox, turned = paradoxes(problem, counts), reversals(counts, kernel)
     by_outcome = by_group_and_outcome(counts)
     by_group = labels(counts.domain.d, counts.groups.cells)
-    return Audit(
-        rates=_rates(problem, counts, kernel),
-        bounds=bounds.table(counts, measured.parity, measured.budgets),
-        groups=beside(by_group, {"weight": counts.group_weight, **who.groups}),
-        changes=_moves(counts, who),
-        outcome_changes=_outcome_changes(counts, who),
-        lifts=beside(by_outcome, _lifts(counts, measured)),
-        scores=beside(by_outcome, {"seeing_protected": scores[0].ravel(), "not_seeing_protected": scores[1].ravel()}),
-        coverage=frame(covered),
-        headlines=tuple(filter(None, (constraint.headline() for constraint in constraints))),
-        who_changes=who.words(suppressed=problem.suppresses),
-        ledger=None if gains is None else beside(by_group, gains.columns),
-        who_gains=tuple(both_directions(counts, who) if gains is None else gains.words(suppressed=problem.suppresses)),
-        notes=(
-            *more,
-            *(each.words(problem.outcome) for each in paradox),
-            *(words for each in turned for words in each.words()),
-            *_notes(problem, counts, measured, constraints),
-        ),
-        paradoxes=tuple(paradox),
-        reversals=_reversals(counts, turned),
-        uncounted=uncounted,
-        verdict=(*uncounted, *bounds.verdict(measured.parity, measured.budgets)),
+    seeing, not_seeing = (of.ravel() for of in scores)
+    frames: dict[str, Any] = {
+        "rates": _rates(problem, counts, kernel),
+        "bounds": bounds.table(counts, measured.parity, measured.budgets),
+        "groups": beside(by_group, {"weight": counts.group_weight, **who.groups}),
+        "changes": _moves(counts, who),
+        "outcome_changes": _outcome_changes(counts, who),
+        "lifts": beside(by_outcome, _lifts(counts, measured)),
+        "scores": beside(by_outcome, {"seeing_protected": seeing, "not_seeing_protected": not_seeing}),
+        "coverage": frame(covered),
+        "ledger": None if gains is None else beside(by_group, gains.columns),
+        "reversals": _reversals(counts, turned),
+    }
+    headlines = tuple(filter(None, (constraint.headline() for constraint in constraints)))
+    caveats = (
+        *more,
+        *(each.note(problem.outcome) for each in paradox),
+        *(note for each in turned for note in each.notes()),
+        *_caveats(problem, counts, measured, constraints),
     )
+    held = () if uncounted is None else (*uncounted, *bounds.verdict(measured.parity, measured.budgets))
+    notes = {
+        "rates": headlines,
+        "gains": tuple(_gains(problem, counts, who, gains)),
+        "bounds": held,
+        "changes": (who.note(suppressed=problem.suppresses),),
+        "caveats": caveats,
+    }
+    return Audit(**frames, paradoxes=tuple(paradox), sections=tuple(_sections(problem, counts, frames, notes)))
+
+
+def _gains(problem: Problem, counts: Counts, who: Changes, gains: Ledger | None) -> Iterator[Note]:
+    if gains is not None:
+        yield from gains.notes(suppressed=problem.suppresses)
+    else:
+        yield from both_directions(counts, who)
+        yield Note("ledger.nobody_said")
+
+
+def _sections(
+    problem: Problem, counts: Counts, frames: dict[str, Any], notes: dict[str, tuple[Note, ...]]
+) -> Iterator[Section]:
+    """Yield the sections in the order in which they are read."""
+    groups = [(levels,) for levels in group_levels(counts)]
+    given = list(dict.fromkeys(name for parity in problem.parity for name in parity.given or ()))
+    rates, whole = frames["rates"], len(groups) * counts.domain.y.size
+
+    def spared(rows: int) -> list[int]:
+        """The rows of outcomes that follow from another."""
+        return [at for at in range(rows) if at % counts.domain.y.size not in counts.domain.shown_outcomes]
+
+    def table(key: str, found: pd.DataFrame, **more: Any) -> Table:
+        return Table.of(key, found, NUMBERS[key], **more)
+
+    def by_group(key: str, found: pd.DataFrame, **more: Any) -> Table:
+        """A table with a row for each group, or one for each of its outcomes."""
+        each = len(found) // len(groups)
+        about = [group for group in groups for _ in range(each)]
+        return table(key, found, about=about, implied=spared(len(found)) if each > 1 else (), **more)
+
+    yield statement(problem)
+    everybody = by_group("by_group", rates[:whole].drop(columns=[own_name(rates, name) for name in given]))
+    inside = rates[whole:]
+    fields = {"given": " × ".join(given)}
+    within = table("by_segment", inside, most=MOST_ROWS, implied=spared(len(inside)), fields=fields)
+    yield Section("rates", tables=(everybody, within), notes=notes["rates"])
+    if frames["ledger"] is not None:
+        good = {"favourable": f"{problem.outcome}={problem.favourable}"}
+        good_outcome = Fact("favourable", problem.favourable, detail=True)
+        yield Section(
+            "gains",
+            facts=(good_outcome,),
+            tables=(by_group("ledger", frames["ledger"]),),
+            notes=notes["gains"],
+            fields=good,
+        )
+    else:
+        yield Section("outcomes", tables=(table("outcome_changes", frames["outcome_changes"]),), notes=notes["gains"])
+    over = table("violated", bounds.violated(frames["bounds"]), most=MOST_ROWS)
+    yield Section("bounds", tables=(over, table("every_bound", frames["bounds"], most=0)), notes=notes["bounds"])
+    moves = frames["changes"].sort_values("share", ascending=False, kind="stable")
+    rare = [at for at, share in enumerate(moves["share"]) if share < LEAST_SHARE]
+    detail = ["changed"] if problem.suppresses else ["features_changed"]
+    changed = by_group("groups", frames["groups"], detail=detail), table("moves", moves, implied=rare)
+    yield Section("changes", tables=changed, notes=notes["changes"])
+    yield Section("caveats", tables=(table("reversals", frames["reversals"], most=0),), notes=notes["caveats"])
+    lifts = frames["lifts"]
+    kinds: dict[str, Kind] = {name: "number" for name in lifts if name.endswith(("_before", "_after"))}
+    yield Section("scores", tables=(by_group("scores", frames["scores"]), Table.of("lifts", lifts, kinds, most=0)))
+    covered = frames["coverage"]
+    nothing = [at for at, rows in enumerate(covered["rows"]) if not rows]
+    yield Section("coverage", tables=(table("coverage", covered, implied=nothing),))
 
 
 def _moves(counts: Counts, who: Changes) -> pd.DataFrame:
@@ -170,6 +247,7 @@ def _moves(counts: Counts, who: Changes) -> pd.DataFrame:
             "column": [move.column.name for move in moves],
             "from": [move.levels[0] for move in moves],
             "to": [move.levels[1] for move in moves],
+            "people": [move.people for move in moves],
             "share": [move.people / who.people for move in moves],
         }
     )
@@ -238,80 +316,62 @@ def _lifts(counts: Counts, measured: Achieved) -> dict[str, Numbers]:
     return columns
 
 
-def _notes(
+def _caveats(
     problem: Problem, counts: Counts, measured: Achieved, constraints: Sequence[bounds.Constraint]
-) -> Iterator[str]:
+) -> Iterator[Note]:
     levels, names, outcome = group_levels(counts), group_names(counts), counts.domain.outcome
     for group, y in zip(*np.nonzero(measured.rates_before == 0), strict=True):
-        yield Said(
-            f"nobody in the group {names[group]} has {outcome.name}={outcome.levels[y]} before; "
-            f"after, the rate is {measured.rates_after[group, y]:.4g}",
-            levels[group],
-        )
+        fields = {
+            "group": names[group], "outcome": f"{outcome.name}={outcome.levels[y]}",
+            "rate": measured.rates_after[group, y],
+        }  # fmt: skip
+        yield Note("caveat.nobody_before", fields, (levels[group],))
     for group in np.flatnonzero(counts.group_people < FEW_PEOPLE):
         # Of a table with weights it is rows that are counted, whatever each stands for.
-        unit = "rows" if counts.weighed else "people"
-        number = f"only {counts.group_people[group]:g} {unit}"
-        yield Said(f"the group {names[group]} has {number}; its rates say little about other people", levels[group])
+        fields = {
+            "group": names[group], "number": float(counts.group_people[group]),
+            "unit": "rows" if counts.weighed else "people",
+        }  # fmt: skip
+        yield Note("caveat.small_group", fields, (levels[group],))
     if (already := already_forbidden(problem, counts)) is not None:
         yield already
     if any(budget.averaged for budget in problem.budgets):
         yield ON_AVERAGE
     if any(parity.own_target for parity in problem.parity):
-        yield "the target is the table's own p(y), which repeats whatever the table's outcomes already contain"
-    yield (
-        "the bounds hold for the table that was fitted, in expectation over the draws; they limit the released "
-        "outcome's rates, and so the mean score of a model that learns them well, not its thresholded decisions"
-    )
-    yield "columns outside the problem are passed through unchanged, and nothing bounds what a model learns from them"
+        yield Note("caveat.own_target")
+    yield Note("caveat.in_expectation")
+    yield Note("caveat.other_columns")
     if problem.cells is not None:
-        yield (
-            "features stay as they are, so that apply mode changes nothing; the utility compares shares of learned "
-            "cells, not of whole records, and the certificate is about mappings of these cells"
-        )
+        yield Note("caveat.learned_cells")
     for constraint in constraints:
         yield from constraint.after.compared.left_out
         before, parity = constraint.before, constraint.before.parity
         # Of another table a constraint may compare nobody; what is left out says why.
         # Where nobody is relabelled, nobody bears it: only what else is bounded makes such a bound matter.
         if len(before.value) and before.violation <= 0 and not parity.given_outcome:
-            yield f"one bound changes nothing by itself, since the table as it is keeps it: {parity.words}"
+            yield Note("caveat.slack", {"parity": parity.words})
     if not problem.parity:
-        yield "no parity bound was asked for: nothing limits how far groups' rates are apart"
+        yield Note("caveat.no_parity")
     if not problem.charges:
-        yield "no budget was asked for: only forbidden moves limit how much anybody is changed"
-    # What holds for a model that may not see D, and for people whose D is unknown.
+        yield Note("caveat.no_budget")
+    yield from _readers(problem, measured)
+
+
+def _readers(problem: Problem, measured: Achieved) -> Iterator[Note]:
+    """Yield what holds for a model that may not see D, and for people whose D is unknown."""
     if problem.suppresses:
-        yield (
-            f"the released outcome depends on the released features alone, p(ŷ|x̂,d) = p(ŷ|x̂), within "
-            f"{measured.outcome_leak:.1e}: the bounds carry over to a model that may not see the protected columns"
-        )
+        yield Note("caveat.suppressed", {"leak": measured.outcome_leak})
     elif any(parity.compares_features for parity in problem.parity):
-        yield from _of_drawn_features(problem)
+        for parity in problem.parity:
+            if parity.compares_features:
+                columns = problem.features if parity.features is None else parity.features
+                key = "caveat.blind_features" if problem.blind else "caveat.features"
+                yield Note(key, {"columns": " × ".join(columns)})
     else:
-        yield (
-            "a model that may not see the protected columns is not covered: it can depend on them through the features"
-        )
+        yield Note("caveat.models_without")
     if problem.utility_on_features:
-        yield "p(ŷ|x̂) is that of a given model: what is bounded is that model's mean score on the released features"
+        yield Note("caveat.given_model")
     if problem.blind:
-        yield (
-            "the mapping is the same for every group, and apply mode needs no protected column; it then averages over "
-            "p(y|x) instead of p(y|x,d), so that mean scores are those of the audit's table of scores, not exactly "
-            "the released rates"
-        )
+        yield Note("caveat.blind")
     elif problem.suppresses:
-        yield "apply mode still reads the protected columns, although the model does not; a blind mapping would not"
-
-
-def _of_drawn_features(problem: Problem) -> Iterator[str]:
-    """Say which models a bound on released features covers."""
-    for parity in problem.parity:
-        if parity.compares_features:
-            columns = problem.features if parity.features is None else parity.features
-            where = "in train mode" if problem.blind else "in train and apply mode"
-            yield (
-                f"whatever is selected by {' × '.join(columns)} as released alone, the groups' shares of it differ by "
-                f"no more than the bound on features, {where}, in expectation over the draws; a model that reads any "
-                f"other column, or scores averaged over the draws of a person, is not covered"
-            )
+        yield Note("caveat.apply_reads")

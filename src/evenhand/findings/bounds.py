@@ -17,6 +17,7 @@ from evenhand.findings.document import written
 from evenhand.findings.naming import holder_names
 from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import BudgetAchieved, ParityAchieved, parity_achieved
+from evenhand.render.section import Note
 from evenhand.spec import Parity
 from evenhand.tables import frame
 from evenhand.tolerances import AT_BOUND, ROUNDING
@@ -100,12 +101,12 @@ class Constraint:
         """What the bound asks, or the smallest and the largest of several."""
         return " or ".join(dict.fromkeys(asked(self.after.parity, end) for end in self.range or ()))
 
-    def headline(self, kept: Cells | None = None) -> str | None:
-        """Say the largest disparity before and after, of the comparisons kept; None if there are none."""
+    def headline(self, kept: Cells | None = None) -> Note | None:
+        """Return the largest disparity before and after, of the comparisons kept; None if there are none."""
         before, after = (furthest(part, kept) for part in (self.before, self.after))
         if before is None or after is None:
             return None
-        return f"largest disparity before: {before.words}; after: {after.held}"
+        return Note("rates.largest_disparity", {"before": before.words, "after": after.held})
 
 
 def said_bound(parity: Parity, bound: float) -> str:
@@ -184,26 +185,23 @@ def violated(bounds: pd.DataFrame) -> pd.DataFrame:
     return over.assign(excess=over["achieved"] - over["bound"]).sort_values("excess", ascending=False, kind="stable")
 
 
-def verdict(parity: Sequence[ParityAchieved], budgets: Sequence[BudgetAchieved] = ()) -> Iterator[str]:
-    """Say for each constraint in how many comparisons, or for how many people's budgets, it holds, and the worst."""
+def verdict(parity: Sequence[ParityAchieved], budgets: Sequence[BudgetAchieved] = ()) -> Iterator[Note]:
+    """Find for each constraint in how many comparisons, or for how many people's budgets, it holds, and the worst."""
     for part in parity:
         over = part.excess > ROUNDING
         number, violated = part.compared.number_of(), part.compared.number_of(over)
         worst = furthest(part)
         if worst is not None:
-            beside = f"; worst: {worst.held}" if violated else ""
-            yield f"{type(part.parity).__name__}: {_hold(number, violated, 'comparison')}{beside}"
+            holds = "bounds.comparison_holds" if number == 1 else "bounds.comparisons_hold"
+            key = "bounds.comparisons_violated" if violated else holds
+            fields = {"constraint": type(part.parity).__name__, "number": number, "violated": violated}
+            yield Note(key, {**fields, "worst": worst.held})
     for budget in budgets:
         over = budget.value > budget.limit + ROUNDING
-        beside = f", by up to {written(budget.violation, '.4g')}" if over.any() else ""
-        yield f"{budget.charge.words}: {_hold(len(over), int(over.sum()), 'budget')}{beside}"
-    yield "the certificate is about the fitted table alone; of new people, no bound is promised"
-
-
-def _hold(number: int, violated: int, what: str) -> str:
-    if violated:
-        return f"violated in {violated:,} of {number:,} {what}s"
-    return f"holds in {f'its one {what}' if number == 1 else f'all {number:,} {what}s'}"
+        key = "bounds.budgets_violated" if over.any() else "bounds.budgets_hold"
+        fields = {"constraint": budget.charge.words, "number": len(over), "violated": int(over.sum())}
+        yield Note(key, {**fields, "excess": budget.violation})
+    yield Note("bounds.fitted_alone")
 
 
 def told_from(other: float, value: float, fewest: int = 3, form: str = "f") -> str:

@@ -31,6 +31,7 @@ from evenhand.findings.naming import (
 )
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
+from evenhand.render.section import Note
 
 LEAST_SHARE = 5e-5
 """A change of a smaller share of people would be written as 0.00%, and is not listed."""
@@ -115,34 +116,22 @@ class Changes:
             found[key] = Move({}, move.column, move.old, move.new, people, had, heads)
         return tuple(found.values())
 
-    def words(self, *, suppressed: bool) -> str:
-        """Say how many change; where D is suppressed the outcome is drawn anew, and what changes are features."""
-        everybody = Unit.of(weighed=self.weighed).write(self.people)
-        some = f"About {self.share * self.people:,.0f} of {everybody} ({self.share:.1%})"
-        moved = f"{self.share_features * self.people:,.0f} ({self.share_features:.1%})"
-        said = f"{some} change in some way, {moved} in their features"
-        if suppressed:
-            said = f"{some} would change if the drawn outcome were released too; {moved} change in their features"
-        return (
-            f"{said}; the mean expected distortion is {self.expected_distortion:.4f} (changes that cost nothing count "
-            f"as 0)."
-        )
+    def note(self, *, suppressed: bool) -> Note:
+        """Return how many change; where D is suppressed the outcome is drawn anew, and what changes are features."""
+        fields = {
+            "some": self.share * self.people,
+            "everybody": Unit.of(weighed=self.weighed).write(self.people),
+            "share": self.share,
+            "moved": self.share_features * self.people,
+            "share_moved": self.share_features,
+            "distortion": self.expected_distortion,
+        }
+        return Note("changes.suppressed" if suppressed else "changes.all", fields)
 
 
 def told_changed(*, suppressed: bool) -> tuple[str, str]:
     """Return which share of a group's people is told, and its heading; where D is suppressed, that of features."""
     return ("features_changed", "Features changed") if suppressed else ("changed", "Changed")
-
-
-def expected_people(people: float) -> str:
-    """Write an expected number of people.
-
-    Examples
-    --------
-    >>> expected_people(0), expected_people(0.4), expected_people(1234.5)
-    ('0', 'under 1', '1,234')
-    """
-    return "under 1" if 0 < people < 1 else f"{people:,.0f}"
 
 
 def changes(counts: Counts, kernel: Kernel, measured: Achieved) -> Changes:

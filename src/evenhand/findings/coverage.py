@@ -13,6 +13,7 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Variable
 from evenhand.engines import Rows
 from evenhand.errors import some_of
+from evenhand.render.section import Note
 
 LEFT_OUT = "kept, left out of this audit"
 NEW_COMBINATION = "new combination"
@@ -72,13 +73,9 @@ def new_cells_share(counts: Counts, *, blind: bool = False) -> float:
     return float((people == 1).sum() / people.sum())
 
 
-def new_cells_words(share: float) -> str:
-    """Say how many new people will be in cells that nobody had, in words that go on with what becomes of them."""
-    return (
-        f"about {share:.0%} of new people are expected in cells that nobody here is in: so many people are alone in "
-        f"theirs. Fewer features, wider bins or merged levels make cells that more people share. Bounds were proved "
-        f"for the fitted people; new ones in such cells"
-    )
+def new_cells(share: float, then: str) -> Note:
+    """Return how many new people will be in cells that nobody had, and what becomes of them."""
+    return Note("coverage.new_cells", {"share": share, "then": then})
 
 
 def fitted_coverage(counts: Counts) -> dict[str, list[Any]]:

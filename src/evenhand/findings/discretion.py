@@ -22,6 +22,8 @@ from evenhand.data.sentences import about
 from evenhand.findings.naming import Where, matching, source_codes
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import ParityAchieved, segment_shares
+from evenhand.render.section import Note
+from evenhand.render.sentences import sentence
 from evenhand.spec import AGAINST_TARGET
 from evenhand.spec.comparison import Comparisons, shares
 from evenhand.spec.people import EVERYWHERE
@@ -240,20 +242,23 @@ def not_shown(hidden: int, total: int, what: str, hide_below: float) -> str:
     return f"{hidden} of {total} {what} {are} not shown: {they} {fewer}, or would reveal one that has"
 
 
-def discreet(sentences: Sequence[str], shown: Discretion) -> list[str]:
-    """Leave out the sentences that name a part of the table that is not shown, and say at the end how many did.
+def discreet(notes: Sequence[Note | str], shown: Discretion) -> list[str]:
+    """Write the notes that reveal no part of the table that is not shown, and say at the end how many did.
 
     Examples
     --------
     >>> import evenhand as eh
-    >>> from evenhand.data.sentences import Said
     >>> shown = Discretion(eh.datasets.load("compas").counts, 500)
-    >>> few, many = Said("few", {"sex": "Female", "race": "Caucasian"}), Said("many", {"sex": "Male"})
-    >>> discreet([few, many, "all is well"], shown)
-    ['many', 'all is well', '1 sentence names a group or a level of too few people to be shown, and is left out']
+    >>> few = Note("text", {"text": "few"}, ({"sex": "Female", "race": "Caucasian"},))
+    >>> discreet([few, Note("text", {"text": "all is well"})], shown)
+    ['all is well', '1 sentence names a group or a level of too few people to be shown, and is left out']
     """
-    kept = [text for text in sentences if all(shown.may_name(part) for part in about(text))]
-    left = len(sentences) - len(kept)
+    kept = [
+        sentence(note) if isinstance(note, Note) else note
+        for note in notes
+        if all(map(shown.may_name, note.about if isinstance(note, Note) else about(note)))
+    ]
+    left = len(notes) - len(kept)
     if not left:
         return kept
     names, are = ("sentence names", "is") if left == 1 else ("sentences name", "are")

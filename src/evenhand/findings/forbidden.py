@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import product
 
 from evenhand.data.counts import Counts
-from evenhand.data.sentences import Said
+from evenhand.render.section import Note
 from evenhand.spec import Forbidden, Problem
 
 
@@ -21,8 +21,8 @@ def people_already(problem: Problem, counts: Counts) -> dict[Forbidden, float]:
     return {rule: people for rule, people in found.items() if people > 0}
 
 
-def already_forbidden(problem: Problem, counts: Counts) -> str | None:
-    """Say how many people of a table are forbidden records as they are; None where nobody is.
+def already_forbidden(problem: Problem, counts: Counts) -> Note | None:
+    """Return how many people of a table are forbidden records as they are; None where nobody is.
 
     Examples
     --------
@@ -30,18 +30,15 @@ def already_forbidden(problem: Problem, counts: Counts) -> str | None:
     >>> import evenhand as eh
     >>> data = eh.datasets.load("adult")
     >>> rule = eh.Forbidden(when={"age": "<20"}, then={"income": 1})
-    >>> print(already_forbidden(replace(data.problem, forbidden=[rule]), data.counts))
-    2 people are already age=<20 with income=1. Who is so may stay so, and nobody else becomes so
+    >>> already_forbidden(replace(data.problem, forbidden=[rule]), data.counts).key
+    'forbidden.already'
     """
     found = people_already(problem, counts)
     if not found:
         return None
-    said = (
-        f"{people:,.0f} {'person is' if people == 1 else 'people are'} already {rule.words}"
-        for rule, people in found.items()
-    )
+    which = [Note("forbidden.people", {"people": people, "rule": rule.words}) for rule, people in found.items()]
     named = [combination for rule in found for combination in _combinations(rule)]
-    return Said(f"{'; '.join(said)}. Who is so may stay so, and nobody else becomes so", *named)
+    return Note("forbidden.already", {"which": which}, tuple(named))
 
 
 def _combinations(rule: Forbidden) -> list[dict[str, object]]:

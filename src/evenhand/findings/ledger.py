@@ -18,14 +18,16 @@ import numpy as np
 from evenhand.arrays import Flags, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Variable, in_words
-from evenhand.data.sentences import Said
 from evenhand.data.weighting import Unit
 from evenhand.errors import Made, Setting, some_of
 from evenhand.findings.bounds import told_from
-from evenhand.findings.changes import Changes, Move, expected_people
+from evenhand.findings.changes import Changes, Move
 from evenhand.findings.naming import group_levels, group_names
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
+from evenhand.render.numbers import people as expected_people
+from evenhand.render.section import Note
+from evenhand.render.sentences import sentence
 from evenhand.spec import Problem
 from evenhand.spec.agreement import favourable_code
 from evenhand.tolerances import AT_BOUND, ROUNDING
@@ -81,8 +83,8 @@ class Ledger:
         """The share of all people who are harmed."""
         return float(self.harmed.sum() / self.counts.weight.sum())
 
-    def loss(self, *, suppressed: bool) -> str | None:
-        """Say how many people lose the favourable outcome, by group; None where nobody does.
+    def loss(self, *, suppressed: bool) -> Note | None:
+        """Return how many people lose the favourable outcome, by group; None where nobody does.
 
         Where D is suppressed the outcome is drawn anew for everybody, and what is lost is what groups' rates fall by.
         """
@@ -93,34 +95,33 @@ class Ledger:
             return None
         names, order = group_names(counts), np.argsort(-lost, kind="stable")
         by_group = some_of((f"{names[g]}: {expected_people(lost[g])}" for g in order if lost[g]), most=6)
-        return (
-            f"levelled down: {expected_people(float(lost.sum()))} of {counts.unit.write(counts.weight.sum())} lose "
-            f"{self._good}, in expectation over the draws ({by_group})"
-        )
+        everybody = counts.unit.write(counts.weight.sum())
+        fields = {"lost": float(lost.sum()), "everybody": everybody, "outcome": self._good, "by_group": by_group}
+        return Note("ledger.loss", fields)
 
     @property
     def _good(self) -> str:
         outcome = self.counts.domain.outcome
         return in_words({outcome.name: outcome.levels[self.favourable]})
 
-    def words(self, *, suppressed: bool) -> Iterator[str]:
-        """Say how many are helped and harmed, and name each group whose rate is levelled down."""
-        outcome, good = self.counts.domain.outcome, self._good
-        everybody = f"of {self.counts.unit.write(self.counts.weight.sum())}"
+    def notes(self, *, suppressed: bool) -> Iterator[Note]:
+        """Return how many are helped and harmed, and each group whose rate is levelled down."""
         helped, harmed = float(self.helped.sum()), float(self.harmed.sum())
-        if counts_steps(outcome, self.favourable):
-            to_it = f" ({expected_people(self.reached)} of them to it)" if helped else ""
-            gain = f"{_who(helped, 'move')} towards {good}{to_it}"
-            loss = f"{_who(harmed, 'move')} away from it"
-        else:
-            gain, loss = f"{_who(helped, 'get')} {good} who did not have it", f"{_who(harmed, 'lose')} it"
+        fields: dict[str, Any] = {
+            "everybody": self.counts.unit.write(self.counts.weight.sum()), "outcome": self._good,
+            "helped": _somebody(helped), "harmed": _somebody(harmed), "reached": self.reached,
+        }  # fmt: skip
+        fields |= {"gain": _number(fields["helped"]), "lose": _number(fields["harmed"])}
+        key = "ledger.helped_and_harmed"
+        if counts_steps(self.counts.domain.outcome, self.favourable):
+            key = "ledger.steps" if helped else "ledger.steps_away"
+        found = Note(key, fields)
         # Where D is suppressed the outcome is drawn anew for everybody.
-        drawn = "if the drawn outcome were released, " * suppressed
-        yield f"{drawn}{everybody} {gain}, and {loss}, in expectation over the draws"
+        yield Note("ledger.if_drawn", {"what": found}) if suppressed else found
         for group, before, after in zip(group_levels(self.counts), self.before, self.after, strict=True):
             if after < before - AT_BOUND:
-                fall = f"from {told_from(after, before, 1, '%')} to {told_from(before, after, 1, '%')}"
-                yield Said(f"levelled down: in the group {in_words(group)} the rate of {good} falls {fall}", group)
+                rates = {"before": told_from(after, before, 1, "%"), "after": told_from(before, after, 1, "%")}
+                yield Note("ledger.levelled_down", {"group": in_words(group), "outcome": self._good, **rates}, (group,))
 
 
 def ledger(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved) -> Ledger | None:
@@ -155,7 +156,7 @@ def levelled_down(problem: Problem, who: Ledger) -> tuple[object, ...] | None:
     if lost is None:
         return None
     outcome, good = who.counts.domain.outcome, who.counts.domain.outcome.levels[who.favourable]
-    advice: list[object] = [f"{lost}. "]
+    advice: list[object] = [f"{sentence(lost)}. "]
     if all(parity.distance.good_outcome is None for parity in problem.parity):
         four_fifths = Setting("distance", Made("FourFifths", {"favourable": good}))
         advice += ["Fewer may lose it by the four-fifths rule: ", four_fifths, " in the parity constraint. "]
@@ -180,8 +181,8 @@ def outcome_moves(counts: Counts, who: Changes) -> list[Move]:
     return sorted(found, key=lambda move: (move.old, move.new, -move.people))
 
 
-def both_directions(counts: Counts, who: Changes) -> Iterator[str]:
-    """Say how many people go from one outcome to another, by group: for a problem that does not say which is good."""
+def both_directions(counts: Counts, who: Changes) -> Iterator[Note]:
+    """Find how many people go from one outcome to another, by group: for a problem that does not say which is good."""
     outcome, everybody = counts.domain.outcome, Unit.of(weighed=who.weighed).write(who.people)
     for (old, new), moves in groupby(outcome_moves(counts, who), key=lambda move: (move.old, move.new)):
         some = list(moves)
@@ -189,9 +190,9 @@ def both_directions(counts: Counts, who: Changes) -> Iterator[str]:
         if total / who.people * counts.people < SOMEBODY:
             continue
         by_group = some_of((f"{in_words(move.group)}: {expected_people(move.people)}" for move in some), most=6)
-        way = f"from {outcome.name}={outcome.levels[old]} to {outcome.name}={outcome.levels[new]}"
-        words = f"{expected_people(total)} of {everybody} go {way}, in expectation over the draws ({by_group})"
-        yield Said(words, *(move.group for move in some))
+        ends = {"old": f"{outcome.name}={outcome.levels[old]}", "new": f"{outcome.name}={outcome.levels[new]}"}
+        fields = {"people": total, "everybody": everybody, "by_group": by_group, **ends}
+        yield Note("ledger.direction", fields, tuple(move.group for move in some))
 
 
 def better_and_worse(counts: Counts, favourable: int | None) -> tuple[Flags, Flags]:
@@ -217,9 +218,10 @@ def _distance(outcome: Variable, favourable: int) -> Numbers:
     return steps if counts_steps(outcome, favourable) else np.minimum(steps, 1.0)
 
 
-def _who(people: float, verb: str) -> str:
-    """Say how many do something."""
-    if not people:
-        return f"nobody {verb}s"
-    number = expected_people(people)
-    return f"{number} {verb}{'s' * (number == '1')}"
+def _somebody(people: float) -> str:
+    return expected_people(people) if people else "nobody"
+
+
+def _number(somebody: str) -> int:
+    """Return whether a verb is that of one, which nobody is, or of several."""
+    return 1 if somebody in ("nobody", "1") else 2

@@ -17,11 +17,11 @@ from evenhand.arrays import Cells, Flags, Numbers, sums
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Value, in_words
-from evenhand.data.sentences import Said
 from evenhand.errors import Setting
 from evenhand.findings.naming import group_levels
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import outcome_by_source
+from evenhand.render.section import Note
 from evenhand.spec import Problem
 
 ERROR = 0.05
@@ -75,22 +75,16 @@ class Paradox:
     reversed: int
     can_be_given: bool = True
 
-    def words(self, outcome: str) -> str:
-        """Return the sentence, with the statement to try; it names the two groups."""
-        what = "is reversed" if self.within < 0 else "nearly vanishes"
-        words = (
-            f"Simpson's paradox: the difference between {in_words(self.higher)} and {in_words(self.lower)} in "
-            f"{outcome}={self.outcome} {what} within levels of {self.feature}: {100 * self.pooled:+.1f} percentage "
-            f"points together, {100 * self.within:+.1f} ± {100 * self.standard_error:.1f} within them ("
-            f"{in_words(self.lower)} has the higher rate in {self.reversed} of {len(self.levels)}). "
-        )
-        if not self.can_be_given:
-            words += "If a column that these cells are made of justifies differences, bound parity given it"
-        else:
-            words += (
-                f"If {self.feature} justifies differences, bound parity within it: {Setting('given', [self.feature])}"
-            )
-        return Said(words, self.higher, self.lower)
+    def note(self, outcome: str) -> Note:
+        """Return what is found, with the statement to try; it names the two groups."""
+        fields = {
+            "higher": in_words(self.higher), "lower": in_words(self.lower), "outcome": f"{outcome}={self.outcome}",
+            "feature": self.feature, "pooled": self.pooled, "within": self.within, "error": self.standard_error,
+            "reversed": self.reversed, "levels": len(self.levels), "setting": Setting("given", [self.feature]),
+        }  # fmt: skip
+        advice = "simpson.given" if self.can_be_given else "simpson.given_a_column"
+        key = "simpson.reversed" if self.within < 0 else "simpson.vanishes"
+        return Note(key, fields | {"advice": Note(advice, fields)}, (self.higher, self.lower))
 
 
 def paradoxes(problem: Problem, counts: Counts) -> list[Paradox]:
@@ -147,9 +141,9 @@ def paradoxes(problem: Problem, counts: Counts) -> list[Paradox]:
     return found
 
 
-def paradox_words(problem: Problem, counts: Counts) -> Iterator[str]:
-    """Say of each feature within which a disparity changes sign or nearly vanishes what to try."""
-    return (each.words(problem.outcome) for each in paradoxes(problem, counts))
+def paradox_notes(problem: Problem, counts: Counts) -> Iterator[Note]:
+    """Return for each feature within which a disparity changes sign or nearly vanishes what to try."""
+    return (each.note(problem.outcome) for each in paradoxes(problem, counts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,19 +216,17 @@ class Reversals:
         gap, then = (rate[0] - rate[1] for rate in (self.before, self.after))
         return np.flatnonzero((gap >= 0) & (then < -REVERSED_BY))
 
-    def words(self) -> Iterator[str]:
-        """Say in how many cells the order is reversed, and how many people are in them."""
+    def notes(self) -> Iterator[Note]:
+        """Return in how many cells the order is reversed, and how many people are in them."""
         at, outcome, levels = self.reversed, self.counts.domain.outcome, group_levels(self.counts)
         if len(at):
             higher, lower = (in_words(levels[group]) for group in self.pair)
-            gap = self.after[1, at] - self.after[0, at]
-            yield Said(
-                f"in {len(at)} of {len(self.cells)} cells with enough people of both groups, with "
-                f"{self.people[:, at].sum():,.0f} people, the order of groups is reversed: there {lower} has "
-                f"{outcome.name}={outcome.levels[self.outcome]} more often than {higher} after, by up to "
-                f"{100 * gap.max():.1f} percentage points, and did not before",
-                *(levels[group] for group in self.pair),
-            )
+            fields = {
+                "reversed": len(at), "cells": len(self.cells), "people": float(self.people[:, at].sum()),
+                "higher": higher, "lower": lower, "outcome": f"{outcome.name}={outcome.levels[self.outcome]}",
+                "gap": float((self.after[1, at] - self.after[0, at]).max()),
+            }  # fmt: skip
+            yield Note("simpson.reversals", fields, tuple(levels[group] for group in self.pair))
 
 
 def reversals(counts: Counts, kernel: Kernel) -> list[Reversals]:

@@ -20,6 +20,7 @@ from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import parity_achieved
 from evenhand.kernel.draws import DRAW_BITS
 from evenhand.optimise.compile import moves_of_records, refuse_beyond_memory
+from evenhand.render.sentences import sentence
 from evenhand.resources import BLOCK, heed
 from evenhand.spec import (
     Conditional,
@@ -68,7 +69,7 @@ def _check_parity(problem: Problem, counts: Counts) -> None:
     for parity in problem.parity:
         part = comparisons(parity, counts)
         if not len(part):
-            reasons = "; ".join(part.left_out)
+            reasons = "; ".join(map(sentence, part.left_out))
             raise DataError(f"{type(parity).__name__} bounds nothing in this table: {reasons}")
         if not problem.observed_only and parity.released and part.segments is not None:
             seen = np.unique(counts.domain.x.cells_of(part.segments, counts.features.cells))

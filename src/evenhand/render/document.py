@@ -58,8 +58,7 @@ def _section(section: Section) -> Json:
     found: Json = {fact.key: plain(fact.value) for fact in section.facts}
     for table in (*section.tables, *(chart.table for chart in section.charts)):
         found[table.key] = plain(table.records())
-    if section.notes:
-        found["notes"] = [{"key": note.key, "text": sentence(note)} for note in section.notes]
+    found["notes"] = [{"key": note.key, "text": sentence(note)} for note in section.notes]
     return found
 
 

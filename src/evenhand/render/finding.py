@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from typing import TYPE_CHECKING
 
 from evenhand.render import document, html, markdown, terminal
-from evenhand.render.section import Section
+from evenhand.render.section import notes_of
+from evenhand.render.sentences import sentence
+
+if TYPE_CHECKING:
+    from evenhand.render.section import Section
 
 
 class Finding:
     """A result with sections, which ``print`` shows in full, and a notebook as HTML."""
 
-    @property
-    @abstractmethod
-    def sections(self) -> tuple[Section, ...]:
-        """What was found, as data."""
+    if TYPE_CHECKING:
+
+        @property
+        def sections(self) -> tuple[Section, ...]:
+            """What was found, as data: a field or a property of every result."""
 
     def __str__(self) -> str:
         return terminal.text(self.sections)
 
     def _repr_html_(self) -> str:
         return html.fragments(self.sections)
+
+    def sentences(self, *sections: str) -> list[str]:
+        """Return what is said in sections, by their keys, or in all of them."""
+        return list(map(sentence, notes_of(self.sections, *sections)))
 
     def to_json(self) -> str:
         """Return every table, fact and note as one JSON document."""

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from evenhand.render.numbers import written
-from evenhand.render.section import NUMBERS, Fact, Note, Section, Table
-from evenhand.render.sentences import heading, sentence, title
+from evenhand.render.section import NUMBERS, Fact, Section, Table
+from evenhand.render.sentences import caption, facts, heading, sentence, title
+from evenhand.render.sentences import shown as cell_of
 from evenhand.text import printable_lines
 
 LONG_WORD = 20
@@ -73,46 +73,41 @@ def fragment(section: Section) -> Markup:
 def _parts(section: Section) -> Iterator[Markup]:
     yield element("h2", title(section.key, section.fields))
     if section.facts:
-        yield facts(section.facts)
-    yield from (grid(table) for table in section.tables if table.rows)
+        yield definitions(section.facts)
+    yield from (grid(table) for table in section.tables if table.shown)
     if section.notes:
         yield element("ul", *(element("li", sentence(note)) for note in section.notes))
 
 
-def facts(pairs: Iterable[Fact]) -> Markup:
+def definitions(found: Iterable[Fact]) -> Markup:
     """Return names and values as a list of definitions."""
     return element(
-        "dl",
-        *(part for fact in pairs for part in (element("dt", heading(fact.key)), element("dd", _value(fact)))),
+        "dl", *(part for name, words in facts(found) for part in (element("dt", name), element("dd", words)))
     )
-
-
-def _value(fact: Fact) -> str:
-    return sentence(fact.value) if isinstance(fact.value, Note) else written(fact.value, fact.kind)
 
 
 def grid(table: Table) -> Markup:
     """Return a table: numbers to the right; on a narrow page every cell has the heading of its column beside it."""
     names = [column.name if column.own else heading(column.name) for column in table.columns]
-    rows = table.rows if table.most is None else table.rows[: table.most]
-    above = title(table.key, table.fields)
-    if len(rows) < len(table.rows):
-        above = f"{above}: the first {len(rows)} of {len(table.rows):,}".removeprefix(": ")
+    rows = table.shown
+    above = caption(table.key, table.fields)
+    if table.more:
+        above = f"{above}: the first {len(rows)} of {len(rows) + table.more:,}".removeprefix(": ")
     kinds = ["number" if column.kind in NUMBERS else "" for column in table.columns]
     head = [
         element("th", name, scope="col", class_=_classes(kind, name)) for name, kind in zip(names, kinds, strict=True)
     ]
     body = []
     for row in rows:
-        cells = [written(value, column.kind) for value, column in zip(row, table.columns, strict=True)]
+        cells = [cell_of(value, column.kind) for value, column in zip(row, table.columns, strict=True)]
         first = element("th", cells[0], scope="row", class_=_classes("", cells[0]))
         rest = (
             element("td", cell, data_label=name, class_=_classes(kind, cell))
             for cell, name, kind in zip(cells[1:], names[1:], kinds[1:], strict=True)
         )
         body.append(element("tr", first, *rest))
-    caption = [element("caption", above)] if above else []
-    return element("table", *caption, element("thead", element("tr", *head)), element("tbody", *body))
+    captions = [element("caption", above)] if above else []
+    return element("table", *captions, element("thead", element("tr", *head)), element("tbody", *body))
 
 
 def _classes(kind: str, text: str) -> str | None:

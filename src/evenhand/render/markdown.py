@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from evenhand.render.numbers import written
-from evenhand.render.section import NUMBERS, Note, Section, Table
-from evenhand.render.sentences import heading, sentence, title
+from evenhand.render.section import NUMBERS, Section, Table
+from evenhand.render.sentences import caption, facts, heading, sentence, shown, title
 from evenhand.text import printable
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~$&@]|:(?=//)|(?<=\bwww)\.)", re.IGNORECASE)
@@ -36,13 +35,12 @@ def text(sections: Iterable[Section], level: int = 2) -> str:
 def _section(section: Section, level: int) -> Iterator[str]:
     yield f"{'#' * level} {escaped(title(section.key, section.fields))}"
     yield ""
-    for fact in section.facts:
-        words = sentence(fact.value) if isinstance(fact.value, Note) else written(fact.value, fact.kind)
-        yield f"- **{escaped(heading(fact.key))}:** {escaped(words)}"
+    for name, words in facts(section.facts):
+        yield f"- **{escaped(name)}:** {escaped(words)}"
     if section.facts:
         yield ""
     for table in section.tables:
-        if table.rows:
+        if table.shown:
             yield from _table(table)
     for note in section.notes:
         yield f"- {escaped(sentence(note))}"
@@ -51,14 +49,14 @@ def _section(section: Section, level: int) -> Iterator[str]:
 
 
 def _table(table: Table) -> Iterator[str]:
-    above = title(table.key, table.fields)
+    above = caption(table.key, table.fields)
     if above:
         yield escaped(above)
         yield ""
-    shown = [(at, column) for at, column in enumerate(table.columns) if not column.detail]
-    names = [escaped(column.name if column.own else heading(column.name)) for _, column in shown]
+    columns = [(at, column) for at, column in enumerate(table.columns) if not column.detail]
+    names = [escaped(column.name if column.own else heading(column.name)) for _, column in columns]
     yield f"| {' | '.join(names)} |"
-    yield "|" + "|".join(" ---: " if column.kind in NUMBERS else " --- " for _, column in shown) + "|"
-    for row in table.rows:
-        yield f"| {' | '.join(escaped(written(row[at], column.kind)) for at, column in shown)} |"
+    yield "|" + "|".join(" ---: " if column.kind in NUMBERS else " --- " for _, column in columns) + "|"
+    for row in table.shown:
+        yield f"| {' | '.join(escaped(shown(row[at], column.kind)) for at, column in columns)} |"
     yield ""

@@ -54,10 +54,13 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "ratio": lambda value: f"{value:.2f}×",
     "points": lambda value: f"{100 * value:.1f} points",
     "cost": lambda value: f"{0.0 if abs(value) <= ROUNDING else value:.4f}",
+    "loss": lambda value: f"{value:.7f}",
     "number": number,
+    "in_points": lambda value: f"{100 * value:.1f}",
+    "signed": lambda value: f"{100 * value:+.1f}",
     "violation": lambda value: f"{value:.1e}",
 }
-"""The kinds of section's values, ``whole`` for percentages without digits, ``violation`` for what rounding leaves."""
+"""How values of each kind are written; in sentences also percentages without digits, and percentage points."""
 
 
 def written(value: Any, kind: str = "text") -> str:

@@ -8,10 +8,10 @@ groups are hidden before anything is rendered.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-Kind = Literal["people", "rate", "share", "ratio", "points", "cost", "number", "text", "flag"]
+Kind = Literal["people", "rate", "share", "ratio", "points", "cost", "loss", "number", "violation", "text", "flag"]
 """What a value is, which decides how it is written (``render.numbers``)."""
 
 Mark = Literal["dots", "bars", "lines", "heat"]
@@ -23,7 +23,7 @@ Where = Mapping[str, Any]
 ANYBODY: Where | None = None
 """In place of a part, where a row or a note may reveal any."""
 
-NUMBERS = frozenset({"people", "rate", "share", "ratio", "points", "cost", "number"})
+NUMBERS = frozenset({"people", "rate", "share", "ratio", "points", "cost", "loss", "number", "violation"})
 """The kinds that are aligned to the right."""
 
 
@@ -83,6 +83,8 @@ class Table:
         What is filled in the caption.
     most : int or None
         How many rows are shown to people; JSON has all.
+    implied : set of int
+        Rows that people are not shown, since they follow from others or say nothing; JSON has them.
     """
 
     key: str
@@ -91,6 +93,17 @@ class Table:
     about: tuple[tuple[Where | None, ...], ...] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)
     most: int | None = None
+    implied: frozenset[int] = frozenset()
+
+    @property
+    def shown(self) -> list[Sequence[Any]]:
+        """The rows that people are shown, of which ``more`` are left out."""
+        return [row for at, row in enumerate(self.rows) if at not in self.implied][: self.most]
+
+    @property
+    def more(self) -> int:
+        """How many rows are left out for their number."""
+        return len(self.rows) - len(self.implied) - len(self.shown)
 
     def records(self) -> list[dict[str, Any]]:
         """Return the rows, each by the names of the columns."""
@@ -106,7 +119,8 @@ class Table:
         """Return the same table with these rows alone."""
         chosen = list(rows)
         about = tuple(self.about[at] for at in chosen) if self.about else ()
-        return Table(self.key, self.columns, tuple(self.rows[at] for at in chosen), about, self.fields, self.most)
+        implied = frozenset(place for place, at in enumerate(chosen) if at in self.implied)
+        return replace(self, rows=tuple(self.rows[at] for at in chosen), about=about, implied=implied)
 
     @classmethod
     def of(
@@ -119,6 +133,7 @@ class Table:
         detail: Iterable[str] = (),
         fields: Mapping[str, Any] | None = None,
         most: int | None = None,
+        implied: Iterable[int] = (),
     ) -> Table:
         """Return a dataframe as a table; columns that ``kinds`` does not name are the user's own."""
         hidden = set(detail)
@@ -127,7 +142,7 @@ class Table:
             for name in map(str, frame.columns)
         )
         rows = tuple(tuple(row) for row in frame.itertuples(index=False, name=None))
-        return cls(key, columns, rows, tuple(about), fields or {}, most)
+        return cls(key, columns, rows, tuple(about), fields or {}, most, frozenset(implied))
 
 
 @dataclass(frozen=True)
@@ -185,11 +200,12 @@ class Chart:
 
 @dataclass(frozen=True)
 class Fact:
-    """One value under its name: what was asked, a status, an objective. The value may be a note."""
+    """One value under its name: what was asked, a status, an objective. It may be a note, or a tuple of notes."""
 
     key: str
     value: Any
     kind: Kind = "text"
+    detail: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,4 +225,9 @@ class Section:
     @property
     def empty(self) -> bool:
         """Whether there is nothing to show."""
-        return not (self.facts or self.charts or self.notes or any(table.rows for table in self.tables))
+        return not (self.facts or self.charts or self.notes or any(table.shown for table in self.tables))
+
+
+def notes_of(sections: Iterable[Section], *keys: str) -> tuple[Note, ...]:
+    """Return the notes of the sections with these keys, or of all."""
+    return tuple(note for section in sections if not keys or section.key in keys for note in section.notes)

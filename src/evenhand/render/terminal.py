@@ -12,9 +12,9 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from evenhand.render.numbers import written
-from evenhand.render.section import NUMBERS, Column, Fact, Note, Section, Table
-from evenhand.render.sentences import heading, sentence, title
+from evenhand.render.section import NUMBERS, Column, Section, Table
+from evenhand.render.sentences import caption, facts, heading, sentence, title
+from evenhand.render.sentences import shown as cell
 from evenhand.text import printable
 
 WIDTH = 100
@@ -47,22 +47,20 @@ def show(sections: Iterable[Section], console: Console) -> None:
         if not section.empty:
             console.print()
             console.print(Text(printable(title(section.key, section.fields)), style="bold"))
-            for part in _parts(section, console):
+            for place, part in enumerate(_parts(section, console)):
+                if place and isinstance(part, Group):
+                    console.print()
                 console.print(Padding(part, INDENT))
 
 
 def _parts(section: Section, console: Console) -> Iterable[RenderableType]:
     if section.facts:
-        yield pairs((heading(fact.key), _fact(fact)) for fact in section.facts)
+        yield pairs(facts(section.facts))
     for table in section.tables:
-        if table.rows:
+        if table.shown:
             yield _table(table, console)
     if section.notes:
         yield bullets(map(sentence, section.notes))
-
-
-def _fact(fact: Fact) -> str:
-    return sentence(fact.value) if isinstance(fact.value, Note) else written(fact.value, fact.kind)
 
 
 def pairs(rows: Iterable[tuple[str, str]]) -> Grid:
@@ -89,14 +87,13 @@ def bullets(lines: Iterable[str]) -> Grid:
 def _table(table: Table, console: Console) -> RenderableType:
     shown = [column for column in table.columns if not column.detail]
     places = [at for at, column in enumerate(table.columns) if not column.detail]
-    rows = table.rows if table.most is None else table.rows[: table.most]
-    cells = [[written(row[at], table.columns[at].kind) for at in places] for row in rows]
+    cells = [[cell(row[at], table.columns[at].kind) for at in places] for row in table.shown]
     grid = grid_of(shown, cells, console.width - 4)
-    above, below = title(table.key, table.fields), len(table.rows) - len(rows)
+    above = caption(table.key, table.fields)
     parts: list[RenderableType] = [Text(printable(above), style="dim")] if above else []
     parts.append(grid)
-    if below:
-        parts.append(Text(f"… and {below:,} more", style="dim"))
+    if table.more:
+        parts.append(Text(f"… and {table.more:,} more", style="dim"))
     return Group(*parts)
 
 

@@ -22,7 +22,6 @@ from evenhand.findings.bounds import (
     said_bound,
 )
 from evenhand.findings.cells import told_outcome
-from evenhand.findings.changes import expected_people
 from evenhand.findings.discretion import Discretion, discreet
 from evenhand.findings.document import Json
 from evenhand.findings.driving import drivers, room
@@ -31,6 +30,8 @@ from evenhand.findings.naming import group_levels, group_names, holder_names
 from evenhand.findings.prices import Prices
 from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import Achieved
+from evenhand.render.numbers import people as expected_people
+from evenhand.render.sentences import sentence
 from evenhand.spec import Problem
 from evenhand.spec.distance import Difference, Ratio
 from evenhand.tables import own_name
@@ -81,7 +82,8 @@ def bounds(m: Mapped, shown: Discretion) -> tuple[Json, list[str]]:
     for constraint in constraints(m.counts, m.achieved.parity):
         kept = np.flatnonzero(shown.comparisons(constraint.after, m.kernel))
         parity.append(_parity(constraint, kept))
-        said, number = constraint.headline(kept), constraint.after.compared.number_of()
+        headline, number = constraint.headline(kept), constraint.after.compared.number_of()
+        said = None if headline is None else sentence(headline)
         if left := number - constraint.after.compared.number_of(kept):
             which = f"{left} of {number}" if said else f"all {left}"
             hidden = f"{which} comparisons have a group in them that is not shown; the bounds hold there too"

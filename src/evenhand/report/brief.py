@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 from evenhand.data.weighting import Unit
 from evenhand.findings.assurance import ANSWERED
-from evenhand.findings.changes import expected_people
 from evenhand.findings.document import NONE, Json, plain
 from evenhand.findings.manifest import number
 from evenhand.findings.naming import short_name
+from evenhand.render.numbers import people as expected_people
 from evenhand.spec.distance import Ratio
 
 Tone = Literal["better", "worse", "open", "plain"]

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.findings.changes import expected_people
 from evenhand.findings.discretion import not_shown
 from evenhand.findings.document import Json
 from evenhand.findings.naming import short_name
+from evenhand.render.numbers import people as expected_people
 from evenhand.report.brief import outcome_name
 from evenhand.report.extent import foremost, groups_drawn
 from evenhand.tolerances import AT_BOUND, ROUNDING

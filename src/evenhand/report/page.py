@@ -16,10 +16,11 @@ from importlib import resources
 from typing import Any
 
 from evenhand.errors import MissingExtraError
-from evenhand.findings.changes import expected_people, told_changed
+from evenhand.findings.changes import told_changed
 from evenhand.findings.discretion import not_shown
 from evenhand.findings.document import NONE, Json
 from evenhand.findings.naming import short_name
+from evenhand.render.numbers import people as expected_people
 from evenhand.report.brief import outcome_name, pair, people_words, percent
 from evenhand.report.drawn import drawn, told_outcomes
 from evenhand.report.extent import foremost, groups_drawn

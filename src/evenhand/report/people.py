@@ -11,7 +11,6 @@ import numpy as np
 
 from evenhand.arrays import Flags, alike
 from evenhand.data.counts import Counts
-from evenhand.data.sentences import about
 from evenhand.findings.audit import Audit
 from evenhand.findings.cells import cell_table, told_outcome
 from evenhand.findings.changes import LEAST_SHARE, Move, worst_off_cells
@@ -24,6 +23,8 @@ from evenhand.findings.rates import cohorts
 from evenhand.findings.rates import rates as group_rates
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
+from evenhand.render.section import notes_of
+from evenhand.render.sentences import sentence
 from evenhand.report.extent import outcomes_drawn
 from evenhand.spec import Problem
 from evenhand.spec.agreement import favourable_code
@@ -133,7 +134,7 @@ def changes(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved
         if is_shown
     ]
     return {
-        "words": who.words(suppressed=problem.suppresses),
+        "words": sentence(who.note(suppressed=problem.suppresses)),
         "suppressed": problem.suppresses,
         "people": who.people,
         "share": who.share,
@@ -196,7 +197,7 @@ def gains(problem: Problem, counts: Counts, audit: Audit, shown: Discretion) -> 
     return {
         "favourable": problem.favourable,
         # How many sentences are left out would tell how many hidden groups are levelled down.
-        "words": [words for words in audit.who_gains if all(map(shown.may_name, about(words)))],
+        "words": [sentence(note) for note in notes_of(audit.sections, "gains") if all(map(shown.may_name, note.about))],
         "helped": float(audit.ledger["helped"].sum()),
         "harmed": float(audit.ledger["harmed"].sum()),
         "levelled_down": [

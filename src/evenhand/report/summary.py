@@ -21,6 +21,7 @@ from evenhand.findings.document import Json, installed, plain
 from evenhand.findings.prices import Prices
 from evenhand.findings.theory import Theory
 from evenhand.optimise.certificate import Certificate
+from evenhand.render.section import Note, notes_of
 from evenhand.report import assurance, people
 from evenhand.report.brief import brief, decided
 from evenhand.report.fresh import Strayed, fresh_people, in_the_population, theory_of_shown
@@ -87,7 +88,7 @@ def summary(material: Material) -> Json:
     """Summarise: data in, plain values out, ready for ``json.dumps``."""
     m, shown = material, Discretion(material.counts, material.settings.hide_below)
     bounds, headlines = assurance.bounds(m, shown)
-    notes = list(m.audit.notes)
+    notes: list[Note | str] = list(notes_of(m.audit.sections, "caveats"))
     if m.other_columns:
         notes.append(
             f"in the given table these are columns outside the problem, passed through unchanged: "

@@ -19,8 +19,8 @@ from scipy import sparse
 from evenhand.arrays import Cells, Flags, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Value
-from evenhand.data.sentences import Said
 from evenhand.errors import DataError
+from evenhand.render.section import Note
 from evenhand.spec.by import Field, fields_of, numbers_at
 from evenhand.spec.distance import Line
 from evenhand.spec.events import Events
@@ -58,7 +58,7 @@ class Comparisons:
         conditioned on what is released.
     target, bound : arrays
         The target's probability (NaN where there is none), and ε.
-    left_out : tuple of str
+    left_out : tuple of Note
         What the constraint does not cover, and why.
     """
 
@@ -75,7 +75,7 @@ class Comparisons:
     segment: Cells
     target: Numbers
     bound: Numbers
-    left_out: tuple[str, ...]
+    left_out: tuple[Note, ...]
 
     def __len__(self) -> int:
         return len(self.event)
@@ -136,7 +136,7 @@ def comparisons(parity: Parity, counts: Counts) -> Comparisons:
     """Write a constraint out for a table."""
     what, people, events = type(parity).__name__, parity.people(counts), parity.events(counts)
     compared = _compared(parity, people)
-    left_out: list[str] = []
+    left_out: list[Note] = []
     number: dict[Population, int] = {}
     rows = []
     for segment in _segments(parity, people, left_out):
@@ -206,19 +206,16 @@ def _targets(parity: Parity, people: People, place: Cells, events: Events, event
     return np.asarray(np.minimum((np.column_stack(by_outcome) * members[event]).sum(axis=1), 1.0))
 
 
-def _segments(parity: Parity, people: People, left_out: list[str]) -> Iterator[Segment]:
+def _segments(parity: Parity, people: People, left_out: list[Note]) -> Iterator[Segment]:
     """Yield the segments in which groups are compared: those that are large enough."""
     # Anybody may be released into a segment: its populations are those of the whole table.
     everybody = people.populations(EVERYWHERE) if people.released or people.segments is None else ()
     cells, place = np.unique(people.segment, return_inverse=True)
     for cell, size in zip(cells.tolist(), sums(place, people.counts.weight), strict=True):
         if people.segments is not None and size < parity.min_segment:
-            moved = ", although people may be moved into it" if people.released else ""
-            words = (
-                f"the segment {people.segments.words(cell)} has a weight of {size:g}, below min_segment "
-                f"{parity.min_segment:g}: parity is not bounded there{moved}"
-            )
-            left_out.append(Said(words, people.segments.labels(cell)))
+            key = "parity.small_released_segment" if people.released else "parity.small_segment"
+            fields = {"segment": people.segments.words(cell), "weight": size, "least": parity.min_segment}
+            left_out.append(Note(key, fields, (people.segments.labels(cell),)))
         else:
             yield Segment(people, cell, everybody or people.populations(cell), left_out)
 

@@ -228,7 +228,7 @@ class BetweenGroups(Parity):
             return
         if len(groups) < 2:
             only = groups[0].group
-            segment.leave_out(f"has the one group {axis.words(only)}: nothing to compare", only)
+            segment.leave_out("parity.one_group", only)
         elif self.against == "each":
             yield from ((own, other) for own in groups for other in groups if own is not other)
         elif self.against == "rest":
@@ -239,7 +239,7 @@ class BetweenGroups(Parity):
             if not found and segment.cell == EVERYWHERE and not segment.people.counts.elsewhere:
                 raise DataError(f"against of {type(self).__name__}: nobody in the table is {axis.words(reference)}")
             if not found:
-                segment.leave_out(f"has nobody of the reference group {axis.words(reference)}", reference)
+                segment.leave_out("parity.no_reference", reference)
             yield from ((own, other) for other in found for own in groups if own is not other)
 
     def _reference(self, people: People) -> int:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis
-from evenhand.data.sentences import Said
 from evenhand.errors import SpecError, did_you_mean
+from evenhand.render.section import Note
 
 EVERYWHERE = -1
 """In place of a segment where a constraint has none."""
@@ -95,7 +95,7 @@ class Segment:
     people: People
     cell: int
     groups: tuple[Population, ...]
-    left_out: list[str]
+    left_out: list[Note]
 
     def rest_beside(self, own: Population) -> Population:
         """Return everybody of the segment who is not in a population's group."""
@@ -107,11 +107,8 @@ class Segment:
         axis = self.people.groups
         missing = axis.has_missing(np.array([population.group for population in self.groups], dtype=np.int64))
         for population, lacks in zip(self.groups, missing, strict=True):
-            note = Said(
-                f"the group {axis.words(population.group)} is not compared: no parity constraint holds for people "
-                f"whose protected value is missing, and their rate is no reference for others",
-                axis.labels(population.group),
-            )
+            group = axis.words(population.group)
+            note = Note("parity.missing_group", {"group": group}, (axis.labels(population.group),))
             if lacks and note not in self.left_out:
                 self.left_out.append(note)
         return tuple(population for population, lacks in zip(self.groups, missing, strict=True) if not lacks)
@@ -121,7 +118,8 @@ class Segment:
         segments = self.people.segments
         where = "the table" if segments is None else f"the segment {segments.words(self.cell)}"
         own = {} if segments is None else segments.labels(self.cell)
-        self.left_out.append(Said(f"{where} {why}", own, self.people.groups.labels(group)))
+        fields = {"where": where, "group": self.people.groups.words(group)}
+        self.left_out.append(Note(why, fields, (own, self.people.groups.labels(group))))
 
 
 def part_of(what: str, axis: Axis, names: Any, kind: str) -> Axis:

@@ -20,11 +20,12 @@ from evenhand.findings.cells import who_is_where
 from evenhand.findings.feasibility import budget_edge, parity_edge, raised
 from evenhand.findings.infeasibility import Conflict, conflict
 from evenhand.findings.prices import Prices
-from evenhand.findings.simpson import paradox_words
+from evenhand.findings.simpson import paradox_notes
 from evenhand.optimise.certificate import bounding
 from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.solve import Clock
 from evenhand.optimise.tabulate import tabulated
+from evenhand.render.sentences import sentence
 from evenhand.resources import Progress, heeding
 from evenhand.spec import Parity, Problem, weighted_by, weighting_of
 from evenhand.spec.margins import widest
@@ -221,7 +222,9 @@ def _feasible(problem: Problem, counts: Counts, mapping: Mapping, clock: Clock, 
         limits = found.smallest_budget
         now = f", {limits:.7g}" if isinstance(limits, float) else ""
         words.append(f"Budgets of {factor:.4g} times these{now} would just do.")
-    return replace(found, sentences=(*words, *_implied(problem, counts), *paradox_words(problem, counts)))
+    return replace(
+        found, sentences=(*words, *_implied(problem, counts), *map(sentence, paradox_notes(problem, counts)))
+    )
 
 
 def _edges(
@@ -272,7 +275,7 @@ def _infeasible(asked: Problem, counts: Counts, clock: Clock, error: InfeasibleE
         sentences=(
             *((str(error),) if why is None else _why(asked, why, bound, factor, cheapest)),
             *_implied(problem, counts),
-            *paradox_words(problem, counts),
+            *map(sentence, paradox_notes(problem, counts)),
         ),
         conflict=why,
         reason=error if why is None else None,

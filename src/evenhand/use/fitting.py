@@ -27,6 +27,7 @@ from evenhand.optimise.compile import Compiled, compile_problem
 from evenhand.optimise.program import Multipliers, Program, SmoothLoss
 from evenhand.optimise.solve import Clock, Result, solve
 from evenhand.optimise.tabulate import refuse_unmet, tabulated
+from evenhand.render.sentences import sentence
 from evenhand.resources import Progress, heeding, silent
 from evenhand.spec import Margins, Problem, check_problem, weighted_by, weighting_of, with_margins
 from evenhand.spec.by import each
@@ -118,12 +119,12 @@ def fit_weighted(
     with heeding(clock.check):
         mapping = fitted_as_asked(problem, counts, frame, weighting, clock, report)
     level = logging.INFO if mapping.certificate.history else logging.WARNING
-    for note in mapping.certificate.notes:
-        LOG.log(level, note)
+    for words in mapping.certificate.notes:
+        LOG.log(level, words)
     warn_of_bounds(problem)
-    for words in (mapping.words_of_new_cells, already_forbidden(problem, counts)):
-        if words is not None:
-            warn(words)
+    for note in (mapping.new_cells, already_forbidden(problem, counts)):
+        if note is not None:
+            warn(sentence(note))
     warn_of_losses(mapping)
     report("done", 1.0)
     return mapping

@@ -19,7 +19,7 @@ from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
 from evenhand.findings.assurance import Assurance
 from evenhand.findings.audit import Audit, audit
 from evenhand.findings.cells import cell_numbers, cell_table
-from evenhand.findings.coverage import MANY_NEW, fitted_coverage, new_cells_share, new_cells_words
+from evenhand.findings.coverage import MANY_NEW, fitted_coverage, new_cells, new_cells_share
 from evenhand.findings.explaining import Explaining, Explanation
 from evenhand.findings.giving_away import MOST_ROWS, given_away_words, giving_away
 from evenhand.findings.models import Predictor, check_model, check_weights_taken, model_rates, predicted_scores
@@ -46,6 +46,7 @@ from evenhand.kernel.strangers import Policy, strangers
 from evenhand.optimise.certificate import Certificate, bounding, certify
 from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.program import Multipliers
+from evenhand.render.section import Note
 from evenhand.report.charts import Chart
 from evenhand.report.pictures import Kind, picture
 from evenhand.resources import Progress
@@ -155,10 +156,10 @@ class Mapping:
         return apply_mode(self.counts, self.apply_kernel, blind=self.problem.blind)
 
     @cached_property
-    def words_of_new_cells(self) -> str | None:
+    def new_cells(self) -> Note | None:
         """How many new people will be in cells that nobody had, and what becomes of them; None where they are few."""
         share = new_cells_share(self.counts, blind=self.problem.blind)
-        return None if share < MANY_NEW else f"{new_cells_words(share)} {self.release_mode.then}"
+        return None if share < MANY_NEW else new_cells(share, self.release_mode.then)
 
     @cached_property
     def theory(self) -> Theory:
@@ -230,7 +231,7 @@ class Mapping:
         """
         check.progress(progress)
         if table is None:
-            covered, new = fitted_coverage(self.counts), self.words_of_new_cells
+            covered, new = fitted_coverage(self.counts), self.new_cells
             more = () if new is None else (new,)
             scores = self._scores(self.counts, "typical")
             return audit(self.problem, self.counts, self.kernel, self.achieved, covered, scores, more=more)
@@ -241,9 +242,9 @@ class Mapping:
         measured = achieved(problem, met.counts, met.kernel)
         scores = self._scores(met.counts, unseen or "typical")
         absent, strange = without_people(self.counts, met.counts), of_new_groups(self.counts, met)
-        uncounted = (*met.uncounted, *absent, *strange)
+        uncounted = [Note("text", {"text": words}) for words in (*met.uncounted, *absent, *strange)]
         said = self._released(table, met.counts) or self._given_away(table, self._mode("release", unseen, missing))
-        more = () if said is None else (said,)
+        more = () if said is None else (Note("text", {"text": said}),)
         return audit(problem, met.counts, met.kernel, measured, met.coverage, scores, uncounted, more=more)
 
     def _released(self, table: AnyTable, counts: Counts | None) -> str | None:

@@ -30,6 +30,7 @@ from evenhand.findings.ledger import both_directions, ledger
 from evenhand.findings.scores import by_group
 from evenhand.kernel.achieved import ParityAchieved, parity_of_rates
 from evenhand.optimise.solve import Clock
+from evenhand.render.sentences import sentence
 from evenhand.resources import silent
 from evenhand.spec import Distortion, ExpectedDistortion, Nominal, Parity, Problem, comparisons
 from evenhand.spec.cells import ScoreLevels
@@ -435,7 +436,7 @@ def _warn_of_losses(mapping: Mapping) -> None:
     problem, counts = mapping.problem, mapping.counts
     who = ledger(problem, counts, mapping.kernel, mapping.achieved)
     if who is None:
-        ways = list(both_directions(counts, changes(counts, mapping.kernel, mapping.achieved)))
+        ways = list(map(sentence, both_directions(counts, changes(counts, mapping.kernel, mapping.achieved))))
         if ways:
             warn("; ".join(ways), ". Say which outcome is good for a person: ", Option("favourable"))
         return

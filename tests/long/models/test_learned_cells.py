@@ -164,7 +164,7 @@ def test_the_table_speaks_in_words(mapping):
 
 
 def test_what_is_said_of_cells(mapping):
-    assert any("apply mode changes nothing" in note for note in mapping.audit().notes)
+    assert any("apply mode changes nothing" in note for note in mapping.audit().sentences("caveats"))
     summary = eh.report_on(mapping, trace=False, hide_below=0).summary
     assert len(summary["learned_cells"]["rows"]) == len(mapping.cells)
     hidden = eh.report_on(mapping, trace=False, hide_below=100).summary["learned_cells"]

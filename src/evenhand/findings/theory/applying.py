@@ -18,16 +18,15 @@ from evenhand.arrays import Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.findings.document import ranged
 from evenhand.kernel import Kernel
+from evenhand.render.section import Note
+from evenhand.render.sentences import sentence
 from evenhand.spec import Problem
 from evenhand.tables import beside, labels
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ON_AVERAGE = (
-    "budgets are per (x, y) and hold on average over the protected groups: some groups are changed more than the "
-    "budget says, and no bound on distortion carries over to apply mode"
-)
+ON_AVERAGE = Note("caveat.budgets_on_average")
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,5 +139,6 @@ def _words(problem: Problem, blocks: list[_Block]) -> Iterator[str]:
             f"{block.features_alone.max():.4f}."
         )
     if any(charge.averaged for charge in problem.charges):
-        yield f"{ON_AVERAGE[0].upper()}{ON_AVERAGE[1:]}."
+        words = sentence(ON_AVERAGE)
+        yield f"{words[0].upper()}{words[1:]}."
     yield "People whose protected columns and features were not in the table together are kept as they are."

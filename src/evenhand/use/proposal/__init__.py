@@ -23,8 +23,9 @@ from evenhand.errors import DataError, EvenhandError, SpecError
 from evenhand.findings.changes import changes
 from evenhand.findings.giving_away import MOST_ROWS, given_away_words, giving_away
 from evenhand.findings.ledger import both_directions, ledger
-from evenhand.findings.simpson import paradox_words
+from evenhand.findings.simpson import paradox_notes
 from evenhand.optimise.solve import Clock
+from evenhand.render.sentences import sentence
 from evenhand.resources import Progress, silent
 from evenhand.spec import CsvFormat, Problem
 from evenhand.tables import Table, count_rows, read
@@ -173,7 +174,7 @@ def propose(
             mapping = fitted(problem, finder.counts(problem, direction), Clock(), silent)
             given_away, outcomes = _given_away(mapping, drafted, rows), tuple(_outcomes(mapping))
     plain = stated(bounds, direction)
-    paradoxes = tuple(paradox_words(plain, finder.counts(plain, direction)))
+    paradoxes = tuple(map(sentence, paradox_notes(plain, finder.counts(plain, direction))))
     final = text(bounds, direction, beside)
     return Proposal(
         final, Problem.from_toml(final), drafted, bounds, direction, beside, given_away, outcomes, paradoxes
@@ -185,9 +186,9 @@ def _outcomes(mapping: Mapping) -> Iterator[str]:
     problem, counts = mapping.problem, mapping.counts
     who = ledger(problem, counts, mapping.kernel, mapping.achieved)
     if who is None:
-        yield from both_directions(counts, changes(counts, mapping.kernel, mapping.achieved))
+        yield from map(sentence, both_directions(counts, changes(counts, mapping.kernel, mapping.achieved)))
     elif (lost := who.loss(suppressed=problem.suppresses)) is not None:
-        yield lost
+        yield sentence(lost)
 
 
 def _given_away(mapping: Mapping, draft: Draft, rows: Rows) -> str | None:
