@@ -21,7 +21,15 @@ SENTENCES: dict[str, str] = {
     "hidden.rows": "{hidden} of {total} rows are not shown: fewer than {least} people, or would reveal such a group",
 }
 
-TITLES: dict[str, str] = {}
+TITLES: dict[str, str] = {
+    "chart.band": "allowed",
+    "chart.better": "better for people",
+    "chart.infeasible": "infeasible",
+    "chart.interval": "interval",
+    "chart.neither": "neither",
+    "chart.shade": "darker is more, up to {top}",
+    "chart.worse": "worse for people",
+}
 """The headings of sections, the captions of tables and the titles of charts."""
 
 HEADINGS: dict[str, str] = {}
