@@ -25,6 +25,8 @@ ORDER = [
     "render.numbers",
     "render.sentences",
     "render.document",
+    "render.markup",
+    "render.canvas",
     "render.chart",
     "render.html",
     "render.markdown",
@@ -247,7 +249,7 @@ def test_each_library_has_one_home():
     homes = {
         "altair": {"report"},
         "jinja2": {"report"},
-        "vl_convert": {"report"},
+        "vl_convert": {"report", "render"},
         "highspy": {"optimise"},
         "clarabel": {"optimise"},
         # In use by the estimators, in spec by what learns cells.

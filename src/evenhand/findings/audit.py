@@ -210,18 +210,14 @@ def _sections(
     fields = {"given": " × ".join(given)}
     within = table("by_segment", inside, most=MOST_ROWS, implied=spared(len(inside)), fields=fields)
     yield Section("rates", tables=(everybody, within), notes=notes["rates"])
+    moved = frames["outcome_changes"]
     if frames["ledger"] is not None:
         good = {"favourable": f"{problem.outcome}={problem.favourable}"}
-        good_outcome = Fact("favourable", problem.favourable, detail=True)
-        yield Section(
-            "gains",
-            facts=(good_outcome,),
-            tables=(by_group("ledger", frames["ledger"]),),
-            notes=notes["gains"],
-            fields=good,
-        )
+        tables = by_group("ledger", frames["ledger"]), table("outcome_changes", moved, most=0)
+        facts = (Fact("favourable", problem.favourable, detail=True),)
+        yield Section("gains", facts=facts, tables=tables, notes=notes["gains"], fields=good)
     else:
-        yield Section("outcomes", tables=(table("outcome_changes", frames["outcome_changes"]),), notes=notes["gains"])
+        yield Section("outcomes", tables=(table("outcome_changes", moved),), notes=notes["gains"])
     over = table("violated", bounds.violated(frames["bounds"]), most=MOST_ROWS)
     yield Section("bounds", tables=(over, table("every_bound", frames["bounds"], most=0)), notes=notes["bounds"])
     moves = frames["changes"].sort_values("share", ascending=False, kind="stable")

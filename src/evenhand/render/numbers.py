@@ -63,6 +63,39 @@ FORMATS: dict[str, Callable[[Any], str]] = {
 """How values of each kind are written; in sentences also percentages without digits, and percentage points."""
 
 
+def tick(value: float, step: float, kind: str = "number") -> str:
+    """Write a number beside an axis, in as many digits as its distance to the next one needs.
+
+    Examples
+    --------
+    >>> tick(0.25, 0.05, "rate"), tick(0.025, 0.025, "rate"), tick(1500, 500), tick(0.8, 0.2, "ratio"), tick(2e-6, 1e-6)
+    ('25%', '2.5%', '1,500', '0.8×', '2e-06')
+    """
+    hundreds = kind in ("rate", "share", "whole", "points")
+    value, step = (100 * value, 100 * step) if hundreds else (value, step)
+    unit = {"ratio": "×", "points": " points"}.get(kind, "%" if hundreds else "")
+    if step < PLAIN and value:
+        return f"{value:.3g}{unit}"
+    digits = next((n for n in range(6) if math.isclose(round(step, n), step, rel_tol=1e-6)), 6)
+    return f"{0.0 if abs(value) < step / 2 else value:,.{digits}f}{unit}"
+
+
+def compact(value: Any, kind: str = "number", *, signed: bool = False) -> str:
+    """Write a number where there is little room: percentages without digits, nor their sign.
+
+    Examples
+    --------
+    >>> compact(0.426, "rate"), compact(-0.12, "rate", signed=True), compact(0.001, "rate"), compact(0.01234)
+    ('43', '−12', '<1', '0.012')
+    """
+    if value is None or math.isnan(value) or math.isinf(value) or kind not in ("rate", "share", "points"):
+        return written(value, kind) if kind != "number" or value is None or math.isnan(value) else f"{value:.2g}"
+    whole = round(100 * round(value, 9))
+    if signed:
+        return f"{whole:+d}".replace("-", "−") if whole else "0"
+    return "<1" if not whole and value > ROUNDING else f"{whole:d}"
+
+
 def written(value: Any, kind: str = "text") -> str:
     """Write a value of a kind.
 

@@ -147,16 +147,38 @@ class Table:
 
 @dataclass(frozen=True)
 class Line:
-    """A value that a chart marks on its axis: a bound, a required rate, the four-fifths line."""
+    """A value that a chart marks on an axis: a bound, a required rate, the four-fifths line.
+
+    ``key`` is that of its name in the catalogue, in which ``value`` is filled in. It is drawn in one panel, or in all.
+    Of curves, ``shade`` says on which side of it nothing is feasible.
+    """
 
     key: str
     value: float
     fields: Mapping[str, Any] = field(default_factory=dict)
+    axis: Literal["x", "y"] = "x"
+    panel: Any = None
+    shade: Literal["below", "above"] | None = None
+
+
+@dataclass(frozen=True)
+class Point:
+    """A place that a chart of curves marks: this mapping. ``key`` is that of its name in the catalogue."""
+
+    key: str
+    x: float
+    y: float
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    panel: Any = None
 
 
 @dataclass(frozen=True, eq=False)
 class Chart:
     """A table with a way to draw it.
+
+    The catalogue has its title under ``key``, and the titles of its axes under ``key.x`` and ``key.y`` (of a grid, of
+    the columns and of the rows; of curves with several ``y``, under ``key.`` and the column); else a column's heading
+    is the title.
 
     Attributes
     ----------
@@ -167,21 +189,32 @@ class Chart:
     table : Table
         What is drawn.
     label : tuple of str
-        The columns that name a mark: a row of dots or bars, a curve, a cell of the grid.
+        The columns that name a mark: a row of dots or bars, a curve, a row of the grid.
     x : tuple of str
-        The columns along the axis: before and after of dots, the length of bars, the abscissa of curves.
+        The columns along the axis: before and after of dots, the length of bars, the abscissa of curves (texts are
+        batches in their order), a column of the grid.
     y : tuple of str
         The columns of the other axis: the heights of curves, one panel each; the shade of a grid.
     low, high : str, optional
-        The columns of an interval around the last of ``x``.
+        The columns of an interval around the last of ``x``, or around the height of curves.
     tone : str, optional
-        The column that says whether a change is ``better``, ``worse`` or neither for people.
+        The column that says whether a mark is ``better``, ``worse`` or neither for people.
+    panel : str, optional
+        The column by which rows are drawn apart, each with a heading.
+    inner : str, optional
+        The column that names a part of the bar above it; without a value a row is no part.
     lines : tuple of Line
-        What is marked on the axis.
-    band : tuple of numbers, optional
-        Where values must lie.
+        What is marked on the axes.
+    points : tuple of Point
+        What is marked among curves.
+    band : tuple of two numbers or columns, optional
+        Where values must lie: everywhere, or for each row.
+    own_scale : bool
+        Whether the panels of curves have scales of their own upwards.
+    notes : tuple of Note
+        What has to be said with the picture: who is left out.
     fields : mapping
-        What is filled in the title.
+        What is filled in the titles; ``title`` is one in place of the catalogue's.
     """
 
     key: str
@@ -193,8 +226,13 @@ class Chart:
     low: str | None = None
     high: str | None = None
     tone: str | None = None
+    panel: str | None = None
+    inner: str | None = None
     lines: tuple[Line, ...] = ()
-    band: tuple[float, float] | None = None
+    points: tuple[Point, ...] = ()
+    band: tuple[float, float] | tuple[str, str] | None = None
+    own_scale: bool = False
+    notes: tuple[Note, ...] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -247,6 +247,13 @@ TITLES: dict[str, str] = {
 """The headings of sections."""
 
 CAPTIONS: dict[str, str] = {
+    "chart.band": "allowed",
+    "chart.better": "better for people",
+    "chart.infeasible": "infeasible",
+    "chart.interval": "interval",
+    "chart.neither": "neither",
+    "chart.shade": "darker is more, up to {top}",
+    "chart.worse": "worse for people",
     "by_segment": "The same within each segment by {given}",
     "lifts": "Lift: p(y|d) over p(y) (extended), p(y|not d) (selective), the lowest group's (contrastive)",
 }
