@@ -744,7 +744,9 @@ VALID: dict[str, Callable[[World], Call]] = {
     ),
     "Theory.advantage": lambda w: (w.mapping.theory.advantage, {}),
     "Theory.applying": lambda w: (w.mapping.theory.applying, {}),
-    "Theory.words": lambda w: (w.mapping.theory.words, {}),
+    "Theory.sentences": lambda w: (w.mapping.theory.sentences, {}),
+    "Theory.to_json": lambda w: (w.mapping.theory.to_json, {}),
+    "Theory.to_markdown": lambda w: (w.mapping.theory.to_markdown, {}),
     "Theory.bootstrap": lambda w: (
         w.mapping.theory.bootstrap,
         {"confidence": 0.9, "resamples": 20, "seed": 0, "people": 100},

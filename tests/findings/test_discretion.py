@@ -10,7 +10,7 @@ import pytest
 import reports
 
 import evenhand as eh
-from evenhand.data.sentences import ANYBODY, Said, about
+from evenhand.data.sentences import ANYBODY, Said
 from evenhand.findings.coverage import fitted_coverage
 from evenhand.findings.discretion import Discretion, discreet
 from evenhand.findings.naming import group_levels
@@ -167,7 +167,7 @@ def test_a_level_that_begins_like_one_of_few_people_may_be_named():
         distortion=eh.Distortion({"y": eh.Nominal(1)}), budget=eh.ExpectedDistortion(0.9),
     )  # fmt: skip
     mapping = eh.fit(problem, frame)
-    small = mapping.theory.small_groups(width=0.01).words
+    small = notes_of(mapping.theory.small_groups(width=0.01).sections)
     told = discreet(small, Discretion(mapping.counts, 20))
     assert [words.split()[2] for words in told[:-1]] == ["a=1-b", "a=1.5"]
     assert told[-1].startswith("2 sentences name")
@@ -191,7 +191,8 @@ def test_whoever_is_named_is_whom_a_sentence_is_about(parity):
         f"{v.name}={level}": (v.name, level) for v in (*domain.d.variables, *domain.x.variables) for level in v.levels
     }
     naming = 0
-    said = [(sentence(note), note.about) for note in found] + [(text, about(text)) for text in mapping.theory.words()]
+    found += notes_of(mapping.theory.sections)
+    said = [(sentence(note), note.about) for note in found]
     for text, parts in said:
         named = {level for words, level in levels.items() if words in text}
         assert named <= {level for part in parts for level in part.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,6 +28,9 @@ from evenhand.cli.options import (
 from evenhand.cli.wording import worded
 from evenhand.errors import StorageError
 from evenhand.tolerances import AGREEMENT
+
+if TYPE_CHECKING:
+    from evenhand.render.finding import Finding
 
 
 def audit(
@@ -180,28 +183,12 @@ def theory(
         rows = None if holdout is None else read_table(holdout, fitted.problem)
         report("computing", 0.3)
         about = fitted.theory
-        said: dict[str, Any] = {
-            "Telling the group from the outcome (section 3.3)": about.advantage(),
-            "Distortion at apply time (section 3.4)": about.applying(),
-            "Fresh people, proved (section 3.5)": about.robustness(confidence=confidence, margin=margin),
-            "Fresh people, by resampling": about.bootstrap(confidence=confidence, seed=seed),
-            "One draw": about.draw_spread(seed=seed),
-            "Small groups": about.small_groups(confidence=confidence),
-        }
+        parts: list[Finding] = [
+            about.advantage(), about.applying(), about.robustness(confidence=confidence, margin=margin),
+            about.bootstrap(confidence=confidence, seed=seed), about.draw_spread(seed=seed),
+            about.small_groups(confidence=confidence),
+        ]  # fmt: skip
         others = asked(missing, unseen)
-        fresh = None if rows is None else about.holdout(rows, confidence=confidence, seed=seed, **others)
-    if fresh is not None:
-        said["People who were not used for fitting"] = fresh
-    words = {title: tuple(part.words) for title, part in said.items()}
-
-    def show() -> None:
-        for title, sentences in words.items():
-            if sentences:
-                screen.heading(title)
-                screen.bullets(sentences)
-        if fresh is not None:
-            screen.heading("Intervals, all of which hold at once")
-            screen.frame_table(fresh.rates)
-
-    document = {"mapping": mapping, "sentences": words, "intervals": None if fresh is None else fresh.rates}
-    answer(as_json, "theory", lambda: document, show)
+        if rows is not None:
+            parts.append(about.holdout(rows, confidence=confidence, seed=seed, **others))
+    reply(as_json, "theory", [section for part in parts for section in part.sections], facts={"mapping": mapping})

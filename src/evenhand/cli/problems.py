@@ -130,7 +130,7 @@ def _fit_and_write(
     sections = [*described(audit, mapping.certificate, mapping.assurance)]
     if stated.cells is not None:
         sections.append(learned(mapping.cells, 2 * screen.TOP, screen.command("audit", out)))
-    sections.append(Section("one_draw", notes=tuple(Note("text", {"text": words}) for words in one_draw)))
+    sections.append(Section("draws", notes=tuple(one_draw)))
     sections.append(written(mapping=out, proof=proof))
     sections.append(passed_through(outside(columns_of(rows, stated), mapping.problem)))
     # The table of an embedded study is in no file; and a model that exists already needs no new training data.

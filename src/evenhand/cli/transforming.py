@@ -321,7 +321,7 @@ def _drawn(done: Done, weights: str | None, once: list[str]) -> tuple[Held, Sequ
             "bounds hold in expectation for the fitted table (evenhand audit MAPPING TABLE tells what is expected of "
             "another); the rates of single releases of it scatter around that, as follows"
         ]
-        notes += done.fitted.theory.one_draw()
+        notes += map(sentence, done.fitted.theory.one_draw())
     return found, notes
 
 

@@ -219,6 +219,139 @@ SENTENCES: dict[str, str] = {
         "column with --{option}"
     ),
     "audit.no_such_column": ", and this table has no column {column}",
+    # The paper's propositions.
+    "advantage.guess": "{group} for {outcome}",
+    "advantage.best": (
+        "{When}: the best estimator of the group from the outcome alone guesses {rule:; }. It is right with "
+        "probability {probability:.4f}, which is {advantage:.4f} times the {blind:.4f} of always guessing the largest group."
+    ),
+    "advantage.none": "The outcome {when} gives no advantage, so the proposition proves no distance between rates.",
+    "advantage.if_equal": (
+        "With the table's group sizes the advantage is one and proves nothing; were all groups equally large the "
+        "advantage {when} would be {if_equal:.4f}. The proposition holds for any group sizes, so whatever target is "
+        "chosen, some group's rate of some outcome differs from it by at least {stronger:.4f} in ratio: no bound below "
+        "that holds."
+    ),
+    "advantage.proved": (
+        "With the table's group sizes it proves a distance of at least {proved:.4f} in ratio; were all groups equally "
+        "large the advantage {when} would be {if_equal:.4f}. The proposition holds for any group sizes, so whatever "
+        "target is chosen, some group's rate of some outcome differs from it by at least {stronger:.4f} in ratio: no "
+        "bound below that holds."
+    ),
+    "advantage.bounded": (
+        "The other way round: rates within {bound:g} of a target in ratio, or of each other, let no estimator of the "
+        "group from the released outcome be right more than {factor:g} times as often as the blind guess, however "
+        "large the groups are."
+    ),
+    "advantage.outcome_alone": (
+        "This is about guessing from the outcome alone; someone who also sees features may guess better. An advantage "
+        "of one does not show equal rates: where one group is large, guessing it may always be best."
+    ),
+    "applying.no_budget": (
+        "There is no budget, so nothing bounds the distortion at apply time but the forbidden moves."
+    ),
+    "applying.no_bound": "has no bound for one person",
+    "applying.at_most": "is at most {bound}",
+    "applying.by_cell": "is at most {bound}, depending on the cell",
+    "applying.charge": (
+        "At apply time the {charge} of a person, averaged over the outcomes that they may have, {bounded}; at most "
+        "{achieved:.4f} is achieved. The change of the outcome is counted in this, as the paper does; of the features "
+        "alone, which are all that apply mode changes, it is at most {features:.4f}."
+    ),
+    "applying.kept": "People whose protected columns and features were not in the table together are kept as they are.",
+    "holdout.released": (
+        "{rows} rows were released once; with a confidence of {confidence:g} every interval holds, all at once, for "
+        "the people these rows are a sample of, provided that none of them was used for fitting."
+    ),
+    "holdout.verdict": "The bound of {bound:g} on ratios is {verdict} by these rows.",
+    "holdout.typical": (
+        "{rows} of them have a combination of columns that was not in the fitted table; such people {then}."
+    ),
+    "holdout.kept": (
+        "{rows} of them have a combination of columns that was not in the fitted table; their outcome is kept as it "
+        "is, and counted."
+    ),
+    "holdout.left_out": "{rows} rows belong to groups that were not in the fitted table and are not counted.",
+    "small.few": "The group {group} has only {people}: too few to say anything about its rates.",
+    "small.wide": (
+        "The group {group} has {people:g} people: a rate of it is only known to within an interval {widest:.3f} wide, "
+        "more than {wide:g}."
+    ),
+    "theory.weights": (
+        "The weights sum to {total:g}, and {people} independent people were assumed, each cell having its share of "
+        "them; if the weights are themselves counts of people, the number to assume is {rounded}. Unequal weights make "
+        "the truth more uncertain than these numbers say."
+    ),
+    "robustness.radius": (
+        "With {people:,} people over {cells:,} cells, the table is within a KL divergence of {radius:.4g} of its "
+        "population (the paper's constants, confidence {confidence:g})."
+    ),
+    "robustness.rate_of_zero": "Nothing is proved about ratios, because a group has an outcome of rate zero.",
+    "robustness.nothing": ("Nothing is proved about ratios: the proof needs a divergence of at most {required:.4g}."),
+    "robustness.pairs": (
+        "In the population the ratio between two groups' rates lies in [{low:.4g}, {high:.4g}]: at most {ratio:.4g} "
+        "from 1, where the table's bound is {bound:g}."
+    ),
+    "robustness.target": (
+        "In the population the ratio between a group's rate and the target lies in [{low:.4g}, {high:.4g}]: at most "
+        "{ratio:.4g} from 1, where the table's bound is {bound:g}."
+    ),
+    "robustness.loss": (
+        "The ℓ1 distance between original and released records is {loss:.4g} in the table and at most "
+        "{loss_bound:.4g} in the population. The constant that the paper prints is twice Pinsker's and gives "
+        "{printed:.4g}."
+    ),
+    "robustness.loss_vacuous": (
+        "The ℓ1 distance between original and released records is {loss:.4g} in the table and at most "
+        "{loss_bound:.4g} in the population, which says nothing: no ℓ1 distance exceeds 2. The constant that the paper "
+        "prints is twice Pinsker's and gives {printed:.4g}."
+    ),
+    "robustness.widen_ratio": "To widen the bound on ratios by at most {margin:g} {needed}.",
+    "robustness.widen_loss": "To widen the ℓ1 distance by at most {margin:g} {needed}.",
+    "robustness.least_likely": "The least likely pair limits the proof: {pair}, probability {smallest:.4g}.",
+    "robustness.pairwise": (
+        "The paper proves this against a fixed target; between two groups the same argument holds with its h larger by "
+        "the square root of 2."
+    ),
+    "robustness.holdout": (
+        "Held-out data says more: exact intervals on a hold-out need no assumption about the domain. Distortion "
+        "budgets are properties of the mapping and hold in any population."
+    ),
+    "robustness.never": "is out of reach of any number of people",
+    "robustness.takes": "takes {people:,} people on this domain",
+    "robustness.too_large": "{more} (with these people even a domain without features is too large)",
+    "robustness.or_cells": (
+        "{more}, or with these people at most {cells:,} cells, {combinations:,} combinations of feature levels"
+    ),
+    "bootstrap.ratio": (
+        "On {resamples} resampled tables of as many people, the mapping held fixed, the largest ratio is off one by "
+        "{range} in {confidence:whole} of cases; on the table itself by {now}."
+    ),
+    "bootstrap.over": "It violates the bound of {bound:g} on {over:rate} of them.",
+    "bootstrap.empty": "On {empty} of them a group had nobody; it was left out there.",
+    "bootstrap.percentiles": (
+        "These are percentiles, not proofs: they approximate how rates vary with the sample, each interval by itself. "
+        "The largest of several ratios is larger on resamples than on the table, as chance adds to the differences."
+    ),
+    "draws.ratio": (
+        "In expectation over the draws of the fitted table the largest ratio is off one by {expected}. With "
+        "independent draws it is off by {range} in nine of ten of {releases:,} simulated releases."
+    ),
+    "draws.over": (
+        "The bound of {bound:g} holds in expectation; {over:rate} of these releases violate it. The expanded table, "
+        "with every possible row and its weight, does not vary."
+    ),
+    "draws.independent": (
+        "Constraints hold in expectation: with independent draws {over:rate} of {releases:,} simulated releases "
+        "violate one. In nine of ten, rates are {apart}."
+    ),
+    "draws.independent_first": (
+        "Constraints hold in expectation: with independent draws {over:rate} of {releases:,} simulated releases "
+        "violate one. In nine of ten, rates that the first bound is about are {apart}."
+    ),
+    "draws.balanced": (
+        "Balanced draws vary less. The expanded table, with every possible row and its weight, does not vary."
+    ),
     "coverage.new_cells": (
         "about {share:whole} of new people are expected in cells that nobody here is in: so many people are alone in "
         "theirs. Fewer features, wider bins or merged levels make cells that more people share. Bounds were proved for "
@@ -238,8 +371,14 @@ TITLES: dict[str, str] = {
     "scores": "Mean score of a model of the released data, if it sees the protected columns or not",
     "coverage": "Missing and unseen",
     "assurance": "Whether the bounds hold in the population, at a confidence of {confidence:g}",
+    "advantage": "Telling the group from the outcome (section 3.3)",
+    "applying": "Distortion at apply time (section 3.4)",
+    "robustness": "Fresh people, proved (section 3.5)",
+    "bootstrap": "Fresh people, by resampling",
+    "draws": "One draw",
+    "small_groups": "Small groups",
+    "holdout": "People who were not used for fitting",
     "cells": "The learned cells: who is in each",
-    "one_draw": "One draw",
     "release": "The rates in the file that was written",
     "written": "What was written",
     "outside_the_problem": "Columns outside the problem",
@@ -255,6 +394,7 @@ CAPTIONS: dict[str, str] = {
     "chart.shade": "darker is more, up to {top}",
     "chart.worse": "worse for people",
     "by_segment": "The same within each segment by {given}",
+    "intervals": "Intervals, all of which hold at once",
     "lifts": "Lift: p(y|d) over p(y) (extended), p(y|not d) (selective), the lowest group's (contrastive)",
 }
 """What stands above a table, where its section's heading does not say it, and the titles of charts."""

@@ -5,7 +5,7 @@ Short sentences are made from the theory's numbers; the theory's own sentences f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +18,8 @@ from evenhand.findings.new_people import with_own_target
 from evenhand.findings.theory import Bootstrap, DrawSpread, SmallGroups, Straying, Theory
 from evenhand.findings.theory.intervals import WIDE
 from evenhand.findings.theory.rates import of_groups
+from evenhand.render.finding import Finding
+from evenhand.render.section import notes_of
 from evenhand.spec import Problem, Ratio
 from evenhand.tables import own_name
 
@@ -99,20 +101,20 @@ def fresh_people(
     """Return what can be said about others, heading by heading; all but the first are details."""
     small = theory.small_groups(width=WIDE, confidence=confidence)
     robustness = of_shown.robustness(confidence=confidence)
-    everybody: dict[str, Sequence[str]] = {
-        "Small groups": small.words,
-        "At apply time, when the outcome is not known (section 3.4)": theory.applying().words,
+    everybody: dict[str, Finding] = {
+        "Small groups": small,
+        "At apply time, when the outcome is not known (section 3.4)": theory.applying(),
     }
-    compared: dict[str, Sequence[str]] = {
-        "By resampling": strayed.tables.words,
-        "One release": strayed.draws.words,
-        "Proved from the table (section 3.5)": robustness.words,
-        "Telling the group from the outcome (section 3.3)": of_shown.advantage().words,
+    compared: dict[str, Finding] = {
+        "By resampling": strayed.tables,
+        "One release": strayed.draws,
+        "Proved from the table (section 3.5)": robustness,
+        "Telling the group from the outcome (section 3.3)": of_shown.advantage(),
     }
     # Where fewer than two groups are shown, what compares groups is of all of them, and would reveal the hidden ones.
     details = everybody if of_shown is theory and not shown.groups.all() else compared | everybody
     first = _first(strayed, small, problem, shown, confidence)
-    told = [(heading, discreet(words, shown)) for heading, words in details.items()]
+    told = [(heading, discreet(notes_of(part.sections), shown)) for heading, part in details.items()]
     return [
         {"heading": "Before signing", "detail": False, "words": discreet(list(first), shown)},
         *({"heading": heading, "detail": True, "words": words} for heading, words in told if words),

@@ -80,7 +80,7 @@ def test_compas(compas, compas_mapping):
     assert found.after_if_equal.advantage <= 1.1
     assert len(found.frame) == 4
     assert (found.frame["guess_race"] == "African-American").all()
-    text = " ".join(found.words)
+    text = " ".join(found.sentences())
     assert "proves nothing" in text
     assert "1.1 times" in text
     assert not any(word in text.lower() for word in ("fair", "unbiased"))
@@ -90,5 +90,5 @@ def test_words_say_what_is_proved():
     counts = eh.datasets.load("adult").counts
     flat = np.tile(counts.outcome, (len(counts.groups.cells), 1))
     found = advantage(counts, flat)
-    assert "no advantage" in found.words[3]
-    assert "at least" in found.words[1]
+    assert "no advantage" in found.sentences()[3]
+    assert "at least" in found.sentences()[1]

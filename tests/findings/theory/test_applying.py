@@ -18,7 +18,7 @@ def test_a_constant_budget_is_its_own_bound(compas, compas_mapping):
     assert (found.frame["features_alone"] <= found.frame["achieved"] + 1e-12).all()
     assert found.worst <= 1e-7
     assert found.frame["weight"].sum() == pytest.approx(5278)
-    assert "0.5" in found.words[0]
+    assert "0.5" in found.sentences()[0]
 
 
 def test_achieved_averages_over_the_outcome(compas, compas_mapping):
@@ -51,7 +51,7 @@ def test_limits_that_depend_on_the_cell(compas, compas_mapping):
     expected = np.average(limit[here], weights=counts.weight[here])
     assert found.frame["bound"].iloc[3] == pytest.approx(expected)
     assert found.worst == pytest.approx((found.frame["achieved"] - found.frame["bound"]).max())
-    assert "depending on the cell" in found.words[0]
+    assert "depending on the cell" in found.sentences()[0]
 
 
 def test_a_cell_without_a_limit_is_not_bounded(compas, compas_mapping):
@@ -61,7 +61,7 @@ def test_a_cell_without_a_limit_is_not_bounded(compas, compas_mapping):
     found = applying(problem, counts, compas_mapping.kernel)
     both = sums(counts.people_before_outcome.of_source, np.isinf(limit).astype(float)) > 0
     assert np.isinf(found.frame["bound"].to_numpy()[both]).all()
-    assert "to infinite, depending on the cell" in found.words[0]
+    assert "to infinite, depending on the cell" in found.sentences()[0]
 
 
 def test_several_charges(compas, compas_mapping):
@@ -80,11 +80,11 @@ def test_averaged_budgets_bound_nobody(compas, compas_mapping):
     assert found.frame["bound"].isna().all()
     assert found.frame["achieved"].notna().all()
     assert found.worst == -np.inf
-    assert any("per (x, y)" in words for words in found.words)
+    assert any("per (x, y)" in words for words in found.sentences())
 
 
 def test_no_budget(compas, compas_mapping):
     problem = dataclasses.replace(compas.problem, budget=None)
     found = applying(problem, compas.counts, compas_mapping.kernel)
     assert len(found.frame) == 0
-    assert "no budget" in found.words[0]
+    assert "no budget" in found.sentences()[0]

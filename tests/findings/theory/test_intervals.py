@@ -91,7 +91,7 @@ def test_verdicts(split, bound, verdict):
     mapping, rest = split
     found = holdout(mapping.counts, mapping.kernel, rest, bound=bound)
     assert found.verdict == verdict
-    assert any(verdict in words for words in found.words)
+    assert any(verdict in words for words in found.sentences())
     assert holdout(mapping.counts, mapping.kernel, rest).verdict is None
 
 
@@ -127,7 +127,7 @@ def test_unseen_rows_keep_their_outcome_and_new_groups_are_left_out(split):
     kept = strange.groupby(["sex", "race", "is_recid"]).size()
     for row, extra in zip(found.rates.itertuples(), more, strict=True):
         assert extra == kept.get((row.sex, row.race, row.is_recid), 0)
-    assert any("not counted" in words for words in found.words)
+    assert any("not counted" in words for words in found.sentences())
 
 
 def test_refusals(split):
@@ -169,7 +169,7 @@ def test_small_groups_are_named(compas):
     few = eh.count(compas.problem, compas.frame.groupby(["sex", "race"]).head(15))
     found = small_groups(few, width=0.99)
     assert len(found.names) == 4
-    assert all("only 15 people" in words for words in found.words)
+    assert all("only 15 people" in words for words in found.sentences())
     assert found.frame["small"].all()
 
 

@@ -80,15 +80,20 @@ def test_a_univariate_bound_speaks_of_its_own_groups():
 def test_every_part_is_the_function_of_this_package(compas, compas_mapping):
     theory, counts, kernel = compas_mapping.theory, compas.counts, compas_mapping.kernel
     rates = group_rates(counts, kernel)
-    assert theory.advantage().words == advantage(counts, rates, bound=0.1).words
-    assert theory.draw_spread(releases=100, seed=4).words == draw_spread(
+    assert theory.advantage().sentences() == advantage(counts, rates, bound=0.1).sentences()
+    assert theory.draw_spread(releases=100, seed=4).sentences() == draw_spread(
         counts, kernel, bound=0.1, releases=100, seed=4
-    ).words  # fmt: skip
-    assert theory.bootstrap(resamples=100).words == bootstrap(counts, kernel, bound=0.1, resamples=100).words
-    assert theory.holdout(compas.frame[:900]).words == holdout(counts, kernel, compas.frame[:900], bound=0.1).words
+    ).sentences()  # fmt: skip
+    assert (
+        theory.bootstrap(resamples=100).sentences() == bootstrap(counts, kernel, bound=0.1, resamples=100).sentences()
+    )
+    assert (
+        theory.holdout(compas.frame[:900]).sentences()
+        == holdout(counts, kernel, compas.frame[:900], bound=0.1).sentences()
+    )
     loss = float(np.abs(compas_mapping.achieved.original - compas_mapping.achieved.released).sum())
     expected = robustness(counts, rates, loss, bound=0.1, pairwise=True, confidence=0.9, margin=0.0)
-    assert theory.robustness(confidence=0.9, margin=0.0).words == expected.words
+    assert theory.robustness(confidence=0.9, margin=0.0).sentences() == expected.sentences()
 
 
 def test_the_papers_statement_is_vacuous_on_its_own_table(compas_mapping):
@@ -102,9 +107,9 @@ def test_a_target_is_held_against_itself(adult, adult_mapping):
     assert theory.bound == 0.15
     assert theory.target == pytest.approx(adult.counts.outcome)
     found = theory.holdout(adult.frame[:2000])
-    assert found.words == holdout(
+    assert found.sentences() == holdout(
         adult.counts, adult_mapping.kernel, adult.frame[:2000], bound=0.15, target=adult.counts.outcome
-    ).words  # fmt: skip
+    ).sentences()  # fmt: skip
 
 
 def test_a_rate_of_zero_leaves_no_bound():
@@ -113,14 +118,14 @@ def test_a_rate_of_zero_leaves_no_bound():
     frame.loc[frame["group"].eq("b"), "hired"] = 0
     theory = eh.fit(small_problem(parity=[eh.PairwiseParity(0.5, eh.Difference())]), frame).theory
     assert theory.bound == math.inf
-    words = " ".join(theory.words())
+    words = " ".join(theory.sentences())
     assert "because a group has an outcome of rate zero" in words
     assert "exceed the bound" not in words
 
 
 @pytest.mark.slow
 def test_everything_is_said_in_words(compas_mapping):
-    words = list(compas_mapping.theory.words())
+    words = list(compas_mapping.theory.sentences())
     text = " ".join(words)
     assert len(words) > 8
     for said in ("advantage", "At apply time", "the paper's constants", "independent draws", "hold-out"):

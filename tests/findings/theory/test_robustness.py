@@ -122,8 +122,8 @@ def test_compas_proves_nothing_about_ratios(state):
     assert not found.loss_vacuous
     assert state(people=1000).loss_vacuous
     assert "is_recid=1 in the group sex=Female, race=Caucasian" in found.smallest_pair
-    assert sum("Nothing is proved about ratios" in words for words in found.words) == 1
-    assert not any("fair" in words.lower() for words in found.words)
+    assert sum("Nothing is proved about ratios" in words for words in found.sentences()) == 1
+    assert not any("fair" in words.lower() for words in found.sentences())
 
 
 def test_required_and_smallest_by_hand(state, compas, compas_mapping):
@@ -232,7 +232,7 @@ def test_what_cannot_be_reached_is_none(state):
     nothing = state(margin=0.0, loss_margin=0.0)
     assert nothing.people_for_ratio is None
     assert nothing.people_for_loss is None
-    assert any("is out of reach of any number of people" in words for words in nothing.words)
+    assert any("is out of reach of any number of people" in words for words in nothing.sentences())
 
 
 def test_a_rate_of_zero_spoils_every_ratio(compas, compas_mapping):
@@ -242,7 +242,7 @@ def test_a_rate_of_zero_spoils_every_ratio(compas, compas_mapping):
     assert found.ratio_vacuous
     assert found.people_for_ratio is None
     assert "sex=Female, race=African-American" in found.smallest_pair
-    assert any("rate zero" in words for words in found.words)
+    assert any("rate zero" in words for words in found.sentences())
 
 
 def test_weights_are_said(compas):
@@ -251,10 +251,10 @@ def test_weights_are_said(compas):
         counts = eh.count(replace(compas.problem, weights="people"), cells)
     found = robustness(counts, counts.outcome_by_group, 0.0, bound=0.7, pairwise=True)
     assert found.people == len(cells)
-    assert "the number to assume is 5278" in found.words[-1]
+    assert "the number to assume is 5278" in found.sentences()[-1]
     told = robustness(counts, counts.outcome_by_group, 0.0, bound=0.7, pairwise=True, people=5278)
     assert told.people == 5278
-    assert "the number to assume is 5278" not in told.words[-1]
+    assert "the number to assume is 5278" not in told.sentences()[-1]
 
 
 def test_searches():

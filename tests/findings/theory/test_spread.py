@@ -48,12 +48,12 @@ def test_the_bootstrap_repeats_by_seed_and_in_blocks(compas, compas_mapping, mon
 def test_fewer_people_spread_more(compas, compas_mapping):
     wide, narrow = (bootstrap(compas.counts, compas_mapping.kernel, people=n, resamples=500) for n in (400, 5278))
     assert ((wide.rates["high"] - wide.rates["low"]) > (narrow.rates["high"] - narrow.rates["low"])).all()
-    assert any("400 independent people were assumed" in words for words in wide.words)
+    assert any("400 independent people were assumed" in words for words in wide.sentences())
 
 
 def test_groups_that_vanish_are_left_out(compas, compas_mapping):
     found = bootstrap(compas.counts, compas_mapping.kernel, people=15, resamples=300)
-    assert any("a group had nobody" in words for words in found.words)
+    assert any("a group had nobody" in words for words in found.sentences())
     assert found.rates[["low", "high"]].notna().to_numpy().all()
 
 
@@ -97,8 +97,8 @@ def test_weighted_tables_say_what_is_assumed(compas):
     found = draw_spread(counts, kernel, releases=20)
     plain = draw_spread(compas.counts, kernel, releases=20)
     assert np.allclose(found.rates["standard_deviation"], plain.rates["standard_deviation"])
-    assert any("5278 independent people were assumed" in words for words in found.words)
-    assert not any("assumed" in words for words in plain.words)
+    assert any("5278 independent people were assumed" in words for words in found.sentences())
+    assert not any("assumed" in words for words in plain.sentences())
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -126,8 +126,8 @@ def test_what_is_infinite_is_written_as_everywhere():
     counts = eh.count(problem, people)
     same = identity(counts.domain.xy(counts.x, counts.y))
     for found in (bootstrap(counts, same, resamples=50), draw_spread(counts, same)):
-        assert "off one by infinite" in found.words[0]
-        assert not any(re.search(r"\b(inf|nan)\b", words) for words in found.words)
+        assert "off one by infinite" in found.sentences()[0]
+        assert not any(re.search(r"\b(inf|nan)\b", words) for words in found.sentences())
 
 
 def test_a_release_at_its_bound_does_not_exceed_it(compas):

@@ -18,9 +18,10 @@ import numpy as np
 
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
-from evenhand.data.sentences import Said
 from evenhand.errors import DataError
 from evenhand.findings.naming import group_levels, long_name
+from evenhand.render.finding import Finding
+from evenhand.render.section import Note, Section
 from evenhand.tables import beside, labels
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Estimator:
 
 
 @dataclass(frozen=True, eq=False)
-class Advantage:
+class Advantage(Finding):
     """How well the group can be guessed from the outcome, before and after.
 
     Attributes
@@ -77,8 +78,8 @@ class Advantage:
         The same if all groups were equally large, which is what the proposition proves most from.
     frame : pandas.DataFrame
         For each outcome, before and after: the group that is guessed and the probability that it is right.
-    words : tuple of str
-        What follows, in sentences.
+    sections : tuple of Section
+        What follows.
     """
 
     before: Estimator
@@ -86,7 +87,7 @@ class Advantage:
     before_if_equal: Estimator
     after_if_equal: Estimator
     frame: pd.DataFrame
-    words: tuple[str, ...]
+    sections: tuple[Section, ...]
 
 
 def estimator(rates: Numbers, group_probability: Numbers) -> Estimator:
@@ -150,45 +151,32 @@ def advantage(counts: Counts, rates: Numbers, *, bound: float | None = None) -> 
     }
     when = {"table": np.repeat(["before", "after"], size)}
     table = beside(labels(counts.domain.y, np.tile(np.arange(size), 2)), when | numbers)
-    words = tuple(_words(counts, (before, after), (equal_before, equal_after), bound))
-    return Advantage(before, after, equal_before, equal_after, table, words)
+    notes = tuple(_notes(counts, (before, after), (equal_before, equal_after), bound))
+    return Advantage(before, after, equal_before, equal_after, table, (Section("advantage", notes=notes),))
 
 
-def _words(
+def _notes(
     counts: Counts, own: tuple[Estimator, ...], equals: tuple[Estimator, ...], bound: float | None
-) -> Iterator[str]:
+) -> Iterator[Note]:
     groups = group_levels(counts)
     for when, best, equal in zip(("before", "after"), own, equals, strict=True):
         seen = np.flatnonzero(best.outcome > 0).tolist()
         guessed = [groups[best.guess[y]] for y in seen]
-        rule = "; ".join(f"{long_name(g)} for {counts.domain.y.words(y)}" for g, y in zip(guessed, seen, strict=True))
-        yield Said(
-            f"{when.capitalize()}: the best estimator of the group from the outcome alone guesses {rule}. It is right "
-            f"with probability {best.probability:.4f}, which is {best.advantage:.4f} times the {best.blind:.4f} of "
-            f"always guessing the largest group.",
-            *guessed,
-        )
+        fields = {
+            "when": when, "When": when.capitalize(), "probability": best.probability, "advantage": best.advantage,
+            "blind": best.blind, "proved": best.proved, "if_equal": 1 + equal.proved,
+            "rule": [
+                Note("advantage.guess", {"group": long_name(group), "outcome": counts.domain.y.words(y)})
+                for group, y in zip(guessed, seen, strict=True)
+            ],
+        }  # fmt: skip
+        yield Note("advantage.best", fields, tuple(guessed))
         stronger = max(best.proved, equal.proved)
         if stronger <= PROVES_NOTHING:
-            yield f"The outcome {when} gives no advantage, so the proposition proves no distance between rates."
+            yield Note("advantage.none", fields)
             continue
-        sized = (
-            "With the table's group sizes the advantage is one and proves nothing"
-            if best.proved <= PROVES_NOTHING
-            else f"With the table's group sizes it proves a distance of at least {best.proved:.4f} in ratio"
-        )
-        yield (
-            f"{sized}; were all groups equally large the advantage {when} would be {1 + equal.proved:.4f}. The "
-            f"proposition holds for any group sizes, so whatever target is chosen, some group's rate of some outcome "
-            f"differs from it by at least {stronger:.4f} in ratio: no bound below that holds."
-        )
+        key = "advantage.if_equal" if best.proved <= PROVES_NOTHING else "advantage.proved"
+        yield Note(key, fields | {"stronger": stronger})
     if bound is not None:
-        yield (
-            f"The other way round: rates within {bound:g} of a target in ratio, or of each other, let no estimator of "
-            f"the group from the released outcome be right more than {1 + bound:g} times as often as the blind guess, "
-            f"however large the groups are."
-        )
-    yield (
-        "This is about guessing from the outcome alone; someone who also sees features may guess better. An advantage "
-        "of one does not show equal rates: where one group is large, guessing it may always be best."
-    )
+        yield Note("advantage.bounded", {"bound": bound, "factor": 1 + bound})
+    yield Note("advantage.outcome_alone")

@@ -18,8 +18,8 @@ from evenhand.arrays import Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.findings.document import ranged
 from evenhand.kernel import Kernel
-from evenhand.render.section import Note
-from evenhand.render.sentences import sentence
+from evenhand.render.finding import Finding
+from evenhand.render.section import Note, Section
 from evenhand.spec import Problem
 from evenhand.tables import beside, labels
 
@@ -30,7 +30,7 @@ ON_AVERAGE = Note("caveat.budgets_on_average")
 
 
 @dataclass(frozen=True, eq=False)
-class Applying:
+class Applying(Finding):
     """The bounds on distortion at apply time, and what is achieved.
 
     Attributes
@@ -41,13 +41,13 @@ class Applying:
         and ``features_alone``.
     worst : float
         The largest ``achieved − bound``; −∞ where nothing is bounded.
-    words : tuple of str
-        What follows, in sentences.
+    sections : tuple of Section
+        What follows.
     """
 
     frame: pd.DataFrame
     worst: float
-    words: tuple[str, ...]
+    sections: tuple[Section, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,8 @@ def applying(problem: Problem, counts: Counts, kernel: Kernel) -> Applying:
         bounded = ~np.isnan(block.bound)
         worst = max(worst, float(np.max(block.achieved[bounded] - block.bound[bounded], initial=-np.inf)))
         blocks.append(block)
-    return Applying(_table(counts, blocks), worst, tuple(_words(problem, blocks)))
+    notes = tuple(_notes(problem, blocks))
+    return Applying(_table(counts, blocks), worst, (Section("applying", notes=notes),))
 
 
 def _table(counts: Counts, blocks: list[_Block]) -> pd.DataFrame:
@@ -122,23 +123,20 @@ def _table(counts: Counts, blocks: list[_Block]) -> pd.DataFrame:
     )
 
 
-def _words(problem: Problem, blocks: list[_Block]) -> Iterator[str]:
+def _notes(problem: Problem, blocks: list[_Block]) -> Iterator[Note]:
     if not blocks:
-        yield "There is no budget, so nothing bounds the distortion at apply time but the forbidden moves."
+        yield Note("applying.no_budget")
         return
     for block in blocks:
         low, high = float(block.bound.min()), float(block.bound.max())
-        bounded = "has no bound for one person"
-        if not math.isnan(high):
-            varies = "" if math.isclose(low, high) else ", depending on the cell"
-            bounded = f"is at most {ranged(low, high, 'g')}{varies}"
-        yield (
-            f"At apply time the {block.words} of a person, averaged over the outcomes that they may have, {bounded}; "
-            f"at most {block.achieved.max():.4f} is achieved. The change of the outcome is counted in this, as the "
-            f"paper does; of the features alone, which are all that apply mode changes, it is at most "
-            f"{block.features_alone.max():.4f}."
-        )
+        key, same = "applying.at_most", math.isclose(low, high)
+        if math.isnan(high):
+            key = "applying.no_bound"
+        elif not same:
+            key = "applying.by_cell"
+        fields = {"charge": block.words, "bound": ranged(low, high, "g"), "achieved": float(block.achieved.max())}
+        features = float(block.features_alone.max())
+        yield Note("applying.charge", {"bounded": Note(key, fields), "features": features, **fields})
     if any(charge.averaged for charge in problem.charges):
-        words = sentence(ON_AVERAGE)
-        yield f"{words[0].upper()}{words[1:]}."
-    yield "People whose protected columns and features were not in the table together are kept as they are."
+        yield ON_AVERAGE
+    yield Note("applying.kept")

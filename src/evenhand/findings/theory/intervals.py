@@ -16,14 +16,15 @@ from evenhand import check
 from evenhand.arrays import Numbers, positions, quotient, sums
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
-from evenhand.data.sentences import Said
 from evenhand.engines import Opened, opened
 from evenhand.errors import DataError
 from evenhand.findings.naming import group_levels, group_names, long_name
-from evenhand.findings.theory.rates import by_group_and_outcome, people_words, share
+from evenhand.findings.theory.rates import by_group_and_outcome, people_notes, share
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import outcome_by_source
 from evenhand.kernel.draws import seeded_draws
+from evenhand.render.finding import Finding
+from evenhand.render.section import Kind, Note, Section, Table
 from evenhand.spec import CsvFormat
 from evenhand.tables import Frame, beside, cells, first_unseen, labels
 from evenhand.tables.transforming import Missing, Transformer, Unseen, domain_with, locate, train_mode
@@ -101,8 +102,14 @@ def rate_intervals(counts: Counts, rates: Numbers, *, confidence: float = 0.95) 
     return clopper_pearson(number, trials, _each(rates.shape, share("confidence", confidence)))
 
 
+INTERVALS: dict[str, Kind] = {
+    "rows": "people", "released": "people", "rate": "rate", "low": "rate", "high": "rate", "expected": "rate",
+}  # fmt: skip
+"""The columns of the rates of a hold-out."""
+
+
 @dataclass(frozen=True, eq=False)
-class HoldOut:
+class HoldOut(Finding):
     """The released outcome on rows not used for fitting, with intervals that hold all at once.
 
     Attributes
@@ -122,8 +129,8 @@ class HoldOut:
         which are not counted.
     typical : int
         Rows with an unseen (d, x, y) that drew their outcome all the same, from a typical row.
-    words : tuple of str
-        What follows, in sentences.
+    sections : tuple of Section
+        What follows.
     """
 
     rates: pd.DataFrame
@@ -133,7 +140,7 @@ class HoldOut:
     rows: int
     kept: int
     left_out: int
-    words: tuple[str, ...]
+    sections: tuple[Section, ...]
     typical: int = 0
 
 
@@ -226,15 +233,18 @@ def holdout(
     table = _compared(counts, (drawn.number / np.maximum(trials, 1), low, high), target, bound)
     # Where nothing is compared, nothing is violated.
     verdict = None if bound is None else overall(table["verdict"].tolist()) or MET
+    released = beside(by_group_and_outcome(counts), rates)
+    intervals = Table.of("intervals", released, INTERVALS)
+    notes = tuple(_holdout_notes(counts, drawn, verdict, bound, confidence, high - low))
     return HoldOut(
-        beside(by_group_and_outcome(counts), rates),
+        released,
         table,
         verdict,
         confidence,
         drawn.rows,
         drawn.kept,
         drawn.left_out,
-        tuple(_holdout_words(counts, drawn, verdict, bound, confidence, high - low)),
+        (Section("holdout", tables=(intervals,), notes=notes),),
         drawn.typical,
     )
 
@@ -302,47 +312,33 @@ def _compared(
     return beside(labels(counts.domain.y, outcome), numbers | judged)
 
 
-def _holdout_words(
+def _holdout_notes(
     counts: Counts, drawn: _Drawn, verdict: str | None, bound: float | None, confidence: float, width: Numbers
-) -> Iterator[str]:
-    yield (
-        f"{drawn.rows} rows were released once; with a confidence of {confidence:g} every interval holds, all at once, "
-        f"for the people these rows are a sample of, provided that none of them was used for fitting."
-    )
+) -> Iterator[Note]:
+    yield Note("holdout.released", {"rows": drawn.rows, "confidence": confidence})
     if verdict is not None:
-        yield f"The bound of {bound:g} on ratios is {verdict} by these rows."
+        yield Note("holdout.verdict", {"bound": bound, "verdict": verdict})
     if drawn.typical:
-        yield (
-            f"{drawn.typical} of them have a combination of columns that was not in the fitted table; such people "
-            f"{drawn.then}."
-        )
+        yield Note("holdout.typical", {"rows": drawn.typical, "then": drawn.then})
     if drawn.kept:
-        yield (
-            f"{drawn.kept} of them have a combination of columns that was not in the fitted table; their outcome is "
-            f"kept as it is, and counted."
-        )
+        yield Note("holdout.kept", {"rows": drawn.kept})
     if drawn.left_out:
-        yield f"{drawn.left_out} rows belong to groups that were not in the fitted table and are not counted."
-    yield from _small_words(counts, drawn.number.sum(axis=1), width.max(axis=1), WIDE)
+        yield Note("holdout.left_out", {"rows": drawn.left_out})
+    yield from _small_notes(counts, drawn.number.sum(axis=1), width.max(axis=1), WIDE)
 
 
-def _small_words(counts: Counts, people: Numbers, width: Numbers, wide: float) -> Iterator[str]:
+def _small_notes(counts: Counts, people: Numbers, width: Numbers, wide: float) -> Iterator[Note]:
     """Name the groups that are too small to say much about."""
     for levels, number, widest in zip(group_levels(counts), people, width, strict=True):
-        name = long_name(levels)
+        fields = {"group": long_name(levels), "people": number, "widest": widest, "wide": wide}
         if number < FEW_PEOPLE:
-            many = counted(number, "person", "people")
-            yield Said(f"The group {name} has only {many}: too few to say anything about its rates.", levels)
+            yield Note("small.few", {**fields, "people": counted(number, "person", "people")}, (levels,))
         elif widest > wide:
-            yield Said(
-                f"The group {name} has {number:g} people: a rate of it is only known to within an interval "
-                f"{widest:.3f} wide, more than {wide:g}.",
-                levels,
-            )
+            yield Note("small.wide", fields, (levels,))
 
 
 @dataclass(frozen=True, eq=False)
-class SmallGroups:
+class SmallGroups(Finding):
     """Which groups are too small to say much about.
 
     Attributes
@@ -351,13 +347,13 @@ class SmallGroups:
         For each group: its people, the width of the widest exact interval of its rates, and whether it is small.
     names : tuple of str
         The small groups.
-    words : tuple of str
-        A sentence for each of them.
+    sections : tuple of Section
+        A note for each of them.
     """
 
     frame: pd.DataFrame
     names: tuple[str, ...]
-    words: tuple[str, ...]
+    sections: tuple[Section, ...]
 
 
 def small_groups(
@@ -397,5 +393,5 @@ def small_groups(
     small = (np.round(number) < FEW_PEOPLE) | (widest > width)
     table = beside(labels(counts.domain.d, counts.groups.cells), {"people": number, "widest": widest, "small": small})
     names = tuple(name for name, is_small in zip(group_names(counts), small, strict=True) if is_small)
-    words = (*_small_words(counts, np.round(number), widest, width), *people_words(counts, counts.people))
-    return SmallGroups(table, names, words)
+    notes = (*_small_notes(counts, np.round(number), widest, width), *people_notes(counts, counts.people))
+    return SmallGroups(table, names, (Section("small_groups", notes=notes),))

@@ -4,7 +4,6 @@ in."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,13 +20,15 @@ from evenhand.findings.theory.spread import Bootstrap, DrawSpread, bootstrap, dr
 from evenhand.findings.theory.straying import Straying, in_releases, on_resamples, simulable
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import group_rates
+from evenhand.render.finding import Finding
+from evenhand.render.section import Note, Section, notes_of
 from evenhand.spec import Comparisons, Parity, Problem, Ratio, comparisons, each
 from evenhand.tables import Frame
 from evenhand.tables.transforming import Missing, Transformer, Unseen
 
 
 @dataclass(frozen=True, eq=False)
-class Theory:
+class Theory(Finding):
     """What the paper's propositions, and data beside them, say of a mapping.
 
     The bound ε that they speak of is that of the first parity constraint which holds the ratio of every rate to a
@@ -164,25 +165,26 @@ class Theory:
         told = (parts, self.counts, self.kernel)
         return on_resamples(*told, number=number, seed=seed), in_releases(*told, number=number, seed=seed)
 
-    def one_draw(self) -> tuple[str, ...]:
-        """Say how much single releases vary: by the bounds' own distances, else by ratios."""
+    def one_draw(self) -> tuple[Note, ...]:
+        """How much single releases vary: by the bounds' own distances, else by ratios."""
         found = self.straying()
         if found is None:
-            return self.draw_spread().words
+            return notes_of(self.draw_spread().sections)
         _, draws = found
-        first = "" if len(self.problem.parity) < 2 else " that the first bound is about"
-        return (
-            f"Constraints hold in expectation: with independent draws {draws.over:.1%} of {draws.number:,} simulated "
-            f"releases violate one. In nine of ten, rates{first} are {draws.apart}.",
-            "Balanced draws vary less. The expanded table, with every possible row and its weight, does not vary.",
-        )
+        fields = {"over": draws.over, "releases": draws.number, "apart": draws.apart}
+        first = "draws.independent" if len(self.problem.parity) < 2 else "draws.independent_first"
+        return Note(first, fields), Note("draws.balanced")
 
     def small_groups(self, *, width: float = WIDE, confidence: float = 0.95) -> SmallGroups:
         """The groups too small to say much about."""
         counts, kernel = self._grouped
         return small_groups(counts, group_rates(counts, kernel), width=width, confidence=confidence)
 
-    def words(self) -> Iterator[str]:
-        """Say it all, statement by statement."""
-        for part in (self.advantage(), self.applying(), self.robustness(), self.draw_spread(), self.small_groups()):
-            yield from part.words
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """All of it, statement by statement."""
+        parts: tuple[Finding, ...] = (
+            self.advantage(), self.applying(), self.robustness(), self.bootstrap(), self.draw_spread(),
+            self.small_groups(),
+        )  # fmt: skip
+        return tuple(section for part in parts for section in part.sections)

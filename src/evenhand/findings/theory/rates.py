@@ -17,6 +17,7 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Domain
 from evenhand.errors import SpecError
 from evenhand.kernel import Kernel
+from evenhand.render.section import Note
 from evenhand.spec import Ratio
 from evenhand.tables import labels
 from evenhand.tolerances import SAME_WEIGHT
@@ -39,16 +40,12 @@ def number_of_people(counts: Counts, people: int | None) -> int:
     return counts.people if people is None else check.whole("people", people, low=1, high=MOST_PEOPLE)
 
 
-def people_words(counts: Counts, people: int) -> tuple[str, ...]:
-    """Say what was assumed where the table's weights do not sum to the number of people."""
+def people_notes(counts: Counts, people: int) -> tuple[Note, ...]:
+    """Return what was assumed where the table's weights do not sum to the number of people."""
     total = float(counts.weight.sum())
     if math.isclose(total, people, rel_tol=SAME_WEIGHT):
         return ()
-    return (
-        f"The weights sum to {total:g}, and {people} independent people were assumed, each cell having its share of "
-        f"them; if the weights are themselves counts of people, the number to assume is {round(total)}. Unequal "
-        f"weights make the truth more uncertain than these numbers say.",
-    )
+    return (Note("theory.weights", {"total": total, "people": people, "rounded": round(total)}),)
 
 
 def share(what: str, value: float) -> float:

@@ -39,17 +39,18 @@ from evenhand import check
 from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
 from evenhand.data.domain import LARGEST_DOMAIN, Role
-from evenhand.data.sentences import Said, about
 from evenhand.errors import DataError
 from evenhand.findings.naming import group_levels, long_name
-from evenhand.findings.theory.rates import MOST_PEOPLE, number_of_people, people_words, share
+from evenhand.findings.theory.rates import MOST_PEOPLE, number_of_people, people_notes, share
+from evenhand.render.finding import Finding
+from evenhand.render.section import Note, Section, Where
 
 LARGEST_L1 = 2.0
 """The largest ℓ1 distance between two distributions: a bound of this much says nothing."""
 
 
 @dataclass(frozen=True, eq=False)
-class Robustness:
+class Robustness(Finding):
     """What the proposition of section 3.5 proves about a table's population.
 
     Attributes
@@ -78,8 +79,8 @@ class Robustness:
     cells_for_ratio, cells_for_loss : int or None
         The largest domain, with the same people and rates, for which it does; None where even a domain without
         features would be too large.
-    words : tuple of str
-        What follows, in sentences.
+    sections : tuple of Section
+        What follows.
     """
 
     people: int
@@ -97,7 +98,7 @@ class Robustness:
     cells_for_ratio: int | None
     people_for_loss: int | None
     cells_for_loss: int | None
-    words: tuple[str, ...]
+    sections: tuple[Section, ...]
 
     @property
     def ratio_vacuous(self) -> bool:
@@ -258,7 +259,7 @@ def robustness(
         people=n,
         cells=cells,
         smallest=setting.smallest,
-        smallest_pair=Said(f"{domain.y.words(int(outcome))} in the group {long_name(levels)}", levels),
+        smallest_pair=f"{domain.y.words(int(outcome))} in the group {long_name(levels)}",
         radius=tau,
         required=setting.required,
         ratio_low=None if ratios is None else ratios[0],
@@ -270,9 +271,10 @@ def robustness(
         cells_for_ratio=largest(lambda size: setting.ratio_within(setting.radius(n, size)), fewest),
         people_for_loss=smallest(lambda size: setting.loss_within(setting.radius(size, cells))),
         cells_for_loss=largest(lambda size: setting.loss_within(setting.radius(n, size)), fewest),
-        words=(),
+        sections=(),
     )
-    return replace(found, words=(*_words(setting, found, fewest), *people_words(counts, n)))
+    notes = (*_notes(setting, found, levels, fewest), *people_notes(counts, n))
+    return replace(found, sections=(Section("robustness", notes=notes),))
 
 
 def _off_one(ratios: tuple[float, float]) -> float:
@@ -320,54 +322,33 @@ def largest(enough: Callable[[int], bool], low: int) -> int | None:
     return LARGEST_DOMAIN if first is None else first - 1
 
 
-def _words(setting: _Setting, found: Robustness, fewest: int) -> list[str]:
-    pair = found.smallest_pair
-    words = [
-        f"With {found.people:,} people over {found.cells:,} cells, the table is within a KL divergence of "
-        f"{found.radius:.4g} of its population (the paper's constants, confidence {setting.confidence:g}).",
-        _ratio_words(setting, found),
-        _loss_words(setting, found),
-        f"To widen the bound on ratios by at most {setting.margin:g} "
-        f"{_needed(found.people_for_ratio, found.cells_for_ratio, fewest)}.",
-        f"To widen the ℓ1 distance by at most {setting.loss_margin:g} "
-        f"{_needed(found.people_for_loss, found.cells_for_loss, fewest)}.",
-        Said(f"The least likely pair limits the proof: {pair}, probability {found.smallest:.4g}.", *about(pair)),
+def _notes(setting: _Setting, found: Robustness, group: Where, fewest: int) -> list[Note]:
+    fields = {
+        "people": found.people, "cells": found.cells, "radius": found.radius, "confidence": setting.confidence,
+        "required": found.required, "low": found.ratio_low, "high": found.ratio_high, "ratio": found.ratio_bound,
+        "bound": setting.bound, "loss": setting.loss, "loss_bound": found.loss_bound,
+        "printed": found.loss_bound_as_printed, "pair": found.smallest_pair, "smallest": found.smallest,
+    }  # fmt: skip
+    if found.ratio_bound is not None:
+        ratio = "robustness.pairs" if setting.pairwise else "robustness.target"
+    else:
+        ratio = "robustness.rate_of_zero" if setting.smallest <= 0 else "robustness.nothing"
+    to_widen = {"margin": setting.margin, "needed": _needed(found.people_for_ratio, found.cells_for_ratio, fewest)}
+    loss = {"margin": setting.loss_margin, "needed": _needed(found.people_for_loss, found.cells_for_loss, fewest)}
+    return [
+        Note("robustness.radius", fields),
+        Note(ratio, fields),
+        Note("robustness.loss_vacuous" if found.loss_vacuous else "robustness.loss", fields),
+        Note("robustness.widen_ratio", to_widen),
+        Note("robustness.widen_loss", loss),
+        Note("robustness.least_likely", fields, (group,)),
+        *([Note("robustness.pairwise")] if setting.pairwise else []),
+        Note("robustness.holdout"),
     ]
-    if setting.pairwise:
-        words.append(
-            "The paper proves this against a fixed target; between two groups the same argument holds with its h "
-            "larger by the square root of 2."
-        )
-    words.append(
-        "Held-out data says more: exact intervals on a hold-out need no assumption about the domain. Distortion "
-        "budgets are properties of the mapping and hold in any population."
-    )
-    return words
 
 
-def _ratio_words(setting: _Setting, found: Robustness) -> str:
-    if found.ratio_bound is None:
-        if setting.smallest <= 0:
-            return "Nothing is proved about ratios, because a group has an outcome of rate zero."
-        return f"Nothing is proved about ratios: the proof needs a divergence of at most {found.required:.4g}."
-    between = "two groups' rates" if setting.pairwise else "a group's rate and the target"
-    return (
-        f"In the population the ratio between {between} lies in [{found.ratio_low:.4g}, {found.ratio_high:.4g}]: at "
-        f"most {found.ratio_bound:.4g} from 1, where the table's bound is {setting.bound:g}."
-    )
-
-
-def _loss_words(setting: _Setting, found: Robustness) -> str:
-    nothing = ", which says nothing: no ℓ1 distance exceeds 2" if found.loss_vacuous else ""
-    return (
-        f"The ℓ1 distance between original and released records is {setting.loss:.4g} in the table and at most "
-        f"{found.loss_bound:.4g} in the population{nothing}. The constant that the paper prints is twice Pinsker's and "
-        f"gives {found.loss_bound_as_printed:.4g}."
-    )
-
-
-def _needed(people: int | None, cells: int | None, fewest: int) -> str:
-    more = "is out of reach of any number of people" if people is None else f"takes {people:,} people on this domain"
+def _needed(people: int | None, cells: int | None, fewest: int) -> Note:
+    more = Note("robustness.never") if people is None else Note("robustness.takes", {"people": people})
     if cells is None:
-        return f"{more} (with these people even a domain without features is too large)"
-    return f"{more}, or with these people at most {cells:,} cells, {cells // fewest:,} combinations of feature levels"
+        return Note("robustness.too_large", {"more": more})
+    return Note("robustness.or_cells", {"more": more, "cells": cells, "combinations": cells // fewest})

@@ -20,11 +20,13 @@ from evenhand.findings.theory.rates import (
     group_sums,
     largest_ratio,
     number_of_people,
-    people_words,
+    people_notes,
     share,
 )
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import group_rates, outcome_by_source
+from evenhand.render.finding import Finding
+from evenhand.render.section import Note, Section
 from evenhand.tables import beside, frame
 from evenhand.tolerances import ROUNDING
 
@@ -42,7 +44,7 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 @dataclass(frozen=True, eq=False)
-class Bootstrap:
+class Bootstrap(Finding):
     """How much the achieved rates would move had other people been in the table; the mapping stays as it is.
 
     Attributes
@@ -55,8 +57,8 @@ class Bootstrap:
         The share of resamples whose largest |ratio − 1| violates the bound; None where none was stated.
     resamples, people : int
         How many tables, of how many people each.
-    words : tuple of str
-        What follows, in sentences.
+    sections : tuple of Section
+        What follows.
     """
 
     rates: pd.DataFrame
@@ -64,7 +66,7 @@ class Bootstrap:
     over: float | None
     resamples: int
     people: int
-    words: tuple[str, ...]
+    sections: tuple[Section, ...]
 
 
 def bootstrap(
@@ -126,20 +128,15 @@ def bootstrap(
     over = None if bound is None else float(np.mean(ratios > bound + ROUNDING))
     table = beside(by_group_and_outcome(counts), {"rate": now.ravel(), "low": low.ravel(), "high": high.ravel()})
     empty = int(np.isnan(rates).any(axis=(1, 2)).sum())
-    words = [
-        f"On {size} resampled tables of as many people, the mapping held fixed, the largest ratio is off one by "
-        f"{ranged(*largest[1:], '.3f')} in {confidence:.0%} of cases; on the table itself by "
-        f"{written(largest[0], '.3f')}."
-    ]
-    if over is not None:
-        words.append(f"It violates the bound of {bound:g} on {over:.1%} of them.")
-    if empty:
-        words.append(f"On {empty} of them a group had nobody; it was left out there.")
-    words.append(
-        "These are percentiles, not proofs: they approximate how rates vary with the sample, each interval by itself. "
-        "The largest of several ratios is larger on resamples than on the table, as chance adds to the differences."
-    )
-    return Bootstrap(table, largest, over, size, n, (*words, *people_words(counts, n)))
+    fields = {
+        "resamples": size, "range": ranged(*largest[1:], ".3f"), "confidence": confidence, "bound": bound, "over": over,
+        "now": written(largest[0], ".3f"), "empty": empty,
+    }  # fmt: skip
+    notes = [Note("bootstrap.ratio", fields)]
+    notes += [] if over is None else [Note("bootstrap.over", fields)]
+    notes += [Note("bootstrap.empty", fields)] if empty else []
+    notes += [Note("bootstrap.percentiles"), *people_notes(counts, n)]
+    return Bootstrap(table, largest, over, size, n, (Section("bootstrap", notes=tuple(notes)),))
 
 
 def generator_of(seed: int | None) -> np.random.Generator:
@@ -155,7 +152,7 @@ def blocks(total: int, width: int) -> Iterator[int]:
 
 
 @dataclass(frozen=True, eq=False)
-class DrawSpread:
+class DrawSpread(Finding):
     """How much the realized rates of one release vary with the draws alone.
 
     Attributes
@@ -170,8 +167,8 @@ class DrawSpread:
         The share of simulated releases that violate the bound; None where none was stated.
     releases : int
         How many were simulated.
-    words : tuple of str
-        What follows, in sentences.
+    sections : tuple of Section
+        What follows.
     """
 
     rates: pd.DataFrame
@@ -179,7 +176,7 @@ class DrawSpread:
     expected: float
     over: float | None
     releases: int
-    words: tuple[str, ...]
+    sections: tuple[Section, ...]
 
 
 def draw_spread(
@@ -242,18 +239,14 @@ def draw_spread(
     expected = float(largest_ratio(now, target))
     over = None if bound is None else float(np.mean(ratios > bound + ROUNDING))
     ends = np.quantile(ratios, QUANTILES, method="inverted_cdf")
-    words = [
-        f"In expectation over the draws of the fitted table the largest ratio is off one by "
-        f"{written(expected, '.3f')}. With independent draws it is off by {ranged(ends[0], ends[-1], '.3f')} in nine "
-        f"of ten of {size:,} simulated releases."
-    ]
-    if over is not None:
-        words.append(
-            f"The bound of {bound:g} holds in expectation; {over:.1%} of these releases violate it. The expanded "
-            f"table, with every possible row and its weight, does not vary."
-        )
+    fields = {
+        "releases": size, "expected": written(expected, ".3f"), "range": ranged(ends[0], ends[-1], ".3f"),
+        "bound": bound, "over": over,
+    }  # fmt: skip
+    notes = [Note("draws.ratio", fields), *([] if over is None else [Note("draws.over", fields)])]
+    notes += people_notes(counts, n)
     spread = frame({"quantile": list(QUANTILES), "largest_ratio": ends})
-    return DrawSpread(table, spread, expected, over, size, (*words, *people_words(counts, n)))
+    return DrawSpread(table, spread, expected, over, size, (Section("draws", notes=tuple(notes)),))
 
 
 @dataclass(frozen=True, eq=False)
