@@ -76,7 +76,6 @@ ORDER = [
     "findings.cells",
     "findings.feasibility",
     "findings.assurance",
-    "findings.statement",
     "findings.theory",
     "findings.rates",
     "findings.models",

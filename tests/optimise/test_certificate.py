@@ -9,6 +9,7 @@ import evenhand as eh
 from evenhand.kernel import Kernel, identity
 from evenhand.optimise.certificate import certify
 from evenhand.optimise.program import Multipliers
+from evenhand.render.sentences import facts
 
 
 @pytest.fixture(scope="module")
@@ -113,3 +114,18 @@ def test_the_gap_is_the_difference_also_where_rounding_makes_it_negative(utility
     assert certificate.status == "optimal"
     assert certificate.gap == certificate.objective - certificate.lower_bound
     assert -1e-9 < certificate.gap < 0
+
+
+def test_certificates_say_what_they_certify(compas_mapping):
+    (section,) = compas_mapping.certificate.sections
+    words = dict(facts(section.facts))
+    assert words["Status"] == "optimal"
+    assert (words["Utility loss"], words["Lower bound"]) == ("0.0212438", "0.0212438")
+    assert {"Gap", "Largest violation"} <= set(words)
+    assert "no mapping within the bounds loses less" in compas_mapping.certificate.sentences()[0]
+    feasible = replace(compas_mapping.certificate, status="feasible", lower_bound=None, gap=None, notes=("slow",))
+    assert "another mapping might lose less" in feasible.sentences()[0]
+    assert feasible.sentences()[-1] == "slow"
+    assert "Gap" not in dict(facts(feasible.sections[0].facts))
+    local = replace(compas_mapping.certificate, status="local")
+    assert "found by steps" in local.sentences()[0]

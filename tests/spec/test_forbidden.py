@@ -13,7 +13,7 @@ from oracle import Dense, matches
 
 import evenhand as eh
 from evenhand import verifier
-from evenhand.report.words import asked
+from evenhand.render.sentences import facts
 
 LEVELS = {"sex": "fm", "race": "ab", "f0": range(2), "f1": range(3), "y": range(2)}
 EVERYBODY = pd.DataFrame(list(itertools.product(*LEVELS.values())), columns=list(LEVELS))
@@ -240,4 +240,4 @@ def test_the_statement_round_trips_and_has_words():
     assert hash(problem.forbidden) == hash((rule,))
     assert eh.Problem.from_toml(problem.to_toml()) == problem
     assert rule.words == "f0=0 or 1 and sex=f with y=1"
-    assert ("Forbidden", f"nobody becomes {rule.words} who is not so already") in list(asked(problem))
+    assert ("Forbidden", f"nobody becomes {rule.words} who is not so already") in list(facts(problem.sections[0].facts))

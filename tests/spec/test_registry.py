@@ -15,8 +15,8 @@ from jsonschema import Draft202012Validator, ValidationError
 
 import evenhand as eh
 from evenhand import verifier
+from evenhand.render.sentences import facts
 from evenhand.report.summary import Material, Settings, Source, summary
-from evenhand.report.words import asked
 from evenhand.spec import registry
 from evenhand.spec.distance import Distance, Line
 from evenhand.spec.parity import Parity
@@ -178,7 +178,7 @@ def test_from_the_statement_to_the_report(parity, tmp_path):
     assert max(mapping.prices().parity) > 0
     assert mapping.audit(frame) is not None
 
-    words = [sentence for _, sentence in asked(asks)]
+    words = [sentence for _, sentence in facts(asks.sections[0].facts)]
     assert "twice the squared ℓ2 distance from the original to the released" in words[-1]
     assert all("by Lopsided" in part.words and part.words in words for part in parity)
     found = summary(

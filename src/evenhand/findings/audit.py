@@ -21,7 +21,6 @@ from evenhand.findings.forbidden import already_forbidden
 from evenhand.findings.ledger import Ledger, both_directions, ledger, outcome_moves
 from evenhand.findings.naming import group_levels, group_names
 from evenhand.findings.simpson import Paradox, Reversals, paradoxes, reversals
-from evenhand.findings.statement import statement
 from evenhand.findings.theory.applying import ON_AVERAGE
 from evenhand.findings.theory.rates import by_group_and_outcome
 from evenhand.kernel import Kernel
@@ -204,7 +203,7 @@ def _sections(
         about = [group for group in groups for _ in range(each)]
         return table(key, found, about=about, implied=spared(len(found)) if each > 1 else (), **more)
 
-    yield statement(problem)
+    yield from problem.sections
     everybody = by_group("by_group", rates[:whole].drop(columns=[own_name(rates, name) for name in given]))
     inside = rates[whole:]
     fields = {"given": " × ".join(given)}

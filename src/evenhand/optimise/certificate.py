@@ -17,14 +17,19 @@ from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved, achieved
 from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.program import Multipliers, Program, lower_bound
+from evenhand.render.finding import Finding
+from evenhand.render.section import Fact, Note, Section
 from evenhand.spec import Problem
 from evenhand.tolerances import CONTRADICTION, GAP_TOLERANCE, ROW_TOLERANCE, VIOLATION_TOLERANCE, WORST_VIOLATION
 
 Status = Literal["optimal", "feasible", "local"]
 
 
+STATUS = {"optimal": "certificate.optimal", "feasible": "certificate.feasible", "local": "certificate.local"}
+
+
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Finding):
     """What is known of a mapping without trusting how it was found.
 
     Attributes
@@ -65,6 +70,24 @@ class Certificate:
     def as_dict(self) -> dict[str, Any]:
         """Return the certificate as plain values."""
         return asdict(self)
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """What is certified, and what that means."""
+        facts = [Fact("status", self.status), Fact("objective", self.objective, "loss")]
+        notes = [Note(STATUS[self.status])]
+        if self.lower_bound is not None and self.gap is not None:
+            # What rounding makes of no gap may be below zero.
+            facts += [Fact("lower_bound", self.lower_bound, "loss"), Fact("gap", max(self.gap, 0.0), "violation")]
+            notes.append(Note("certificate.lower_bound"))
+        if self.without_confidence is not None:
+            facts.append(Fact("without_confidence", self.without_confidence, "loss"))
+            more = max(self.objective - self.without_confidence, 0.0)
+            notes.append(Note("certificate.margins", {"more": more}))
+        facts.append(Fact("max_violation", self.max_violation, "violation"))
+        facts.append(Fact("row_error", self.row_error, "violation", detail=True))
+        notes += [Note("text", {"text": words}) for words in self.notes]
+        return (Section("certificate", facts=tuple(facts), notes=tuple(notes)),)
 
 
 def certify(

@@ -223,7 +223,8 @@ SENTENCES: dict[str, str] = {
     "advantage.guess": "{group} for {outcome}",
     "advantage.best": (
         "{When}: the best estimator of the group from the outcome alone guesses {rule:; }. It is right with "
-        "probability {probability:.4f}, which is {advantage:.4f} times the {blind:.4f} of always guessing the largest group."
+        "probability {probability:.4f}, which is {advantage:.4f} times the {blind:.4f} of always guessing the largest "
+        "group."
     ),
     "advantage.none": "The outcome {when} gives no advantage, so the proposition proves no distance between rates.",
     "advantage.if_equal": (

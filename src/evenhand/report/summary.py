@@ -22,13 +22,14 @@ from evenhand.findings.prices import Prices
 from evenhand.findings.theory import Theory
 from evenhand.optimise.certificate import Certificate
 from evenhand.render.section import Note, notes_of
+from evenhand.render.sentences import facts, sentence
 from evenhand.report import assurance, people
 from evenhand.report.brief import brief, decided
 from evenhand.report.fresh import Strayed, fresh_people, in_the_population, theory_of_shown
-from evenhand.report.words import asked, certificate_words
 from evenhand.spec.distortion import Ordinal
 
 FORMAT = "evenhand-report"
+NOTE = "Note"
 VERSION = 1
 
 PACKAGES = ("numpy", "scipy", "highspy", "clarabel", "narwhals", "pandas")
@@ -113,11 +114,11 @@ def summary(material: Material) -> Json:
         "learned_cells": people.learned_cells(m.problem, m.counts, m.kernel, shown),
         "small_cells": people.small_cells(m.counts, shown),
         "bounded_on": [list(columns) for columns in assurance.bounded_on(m.problem)],
-        "asked": _pairs(asked(m.problem)),
+        "asked": _pairs(facts(m.problem.sections[0].facts)),
         "headlines": headlines,
         "bounds": bounds,
         "not_covered": discreet(notes, shown),
-        "certificate": {**m.certificate.as_dict(), "words": _pairs(certificate_words(m.certificate))},
+        "certificate": {**m.certificate.as_dict(), "words": _pairs(_certified(m.certificate))},
         "rates": people.rates(m.problem, m.counts, m.kernel, m.settings.confidence, shown),
         "changes": people.changes(m.problem, m.counts, m.kernel, m.achieved, shown),
         "ledger": people.gains(m.problem, m.counts, m.audit, shown),
@@ -139,6 +140,11 @@ def summary(material: Material) -> Json:
     told["decisions"]["words"] = decided(told)
     # What stands on the first screen is made of all the rest.
     return {name: told[name] for name in ("format", "version", "evenhand")} | {"brief": brief(told)} | told
+
+
+def _certified(certificate: Certificate) -> Iterable[tuple[str, str]]:
+    (section,) = certificate.sections
+    return (*facts(section.facts), *((NOTE, sentence(note)) for note in section.notes))
 
 
 def _pairs(pairs: Iterable[tuple[str, str]]) -> list[Json]:

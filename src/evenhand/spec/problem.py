@@ -11,6 +11,8 @@ from evenhand import check
 from evenhand.data.domain import Value, same_level
 from evenhand.data.weighting import FREQUENCIES, WEIGHTS, Weighting
 from evenhand.errors import Made, Setting, SpecError, did_you_mean
+from evenhand.render.finding import Finding
+from evenhand.render.section import Section
 from evenhand.spec import toml
 from evenhand.spec.bins import Binning
 from evenhand.spec.budget import Budget, Charge, ExcessDistortion, ExpectedDistortion
@@ -42,8 +44,8 @@ Missing = Literal["error", "level"]
 MISSING = ("error", "level")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Problem:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Problem(Finding):
     """What to bound, for whom, and what to keep.
 
     Parameters
@@ -157,6 +159,17 @@ class Problem:
     forbidden: Sequence[Forbidden | Mapping[str, Any]] = ()
     csv: CsvFormat | None = None
     confidence: float | None = None
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """What is asked for, fact by fact."""
+        from evenhand.spec.statement import statement
+
+        return (statement(self),)
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(type(each).__name__ for each in (*self.parity, *self.budgets, self.utility))
+        return f"<Problem: {self.outcome} by {' × '.join(self.protected)}, {len(self.features)} features; {kinds}>"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "protected", check.columns("protected", self.protected))

@@ -42,8 +42,8 @@ from evenhand.findings.discretion import combinations_shown, complementary
 from evenhand.findings.document import plain
 from evenhand.findings.new_people import meeting, with_own_target
 from evenhand.kernel.achieved import distances
+from evenhand.render.sentences import facts
 from evenhand.report.comparison import comparison_page, shortened
-from evenhand.report.words import asked
 from evenhand.tables.transforming import Missing, domain_with, kinds_of, locate
 from evenhand.text import counted
 from evenhand.tolerances import TREATED_ALIKE
@@ -440,7 +440,7 @@ def _statement(a: Mapping, b: Mapping) -> pd.DataFrame:
         found = differences(a.problem, b.problem)
     except SpecError:
         # A measure of a user's own has no TOML; what is asked has words.
-        one, other = (list(asked(each.problem)) for each in (a, b))
+        one, other = (list(facts(each.problem.sections[0].facts)) for each in (a, b))
         found = [(name, text, None) for name, text in one if (name, text) not in other]
         found += [(name, None, text) for name, text in other if (name, text) not in one]
     return _listed("setting", found)

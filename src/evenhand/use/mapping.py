@@ -19,7 +19,9 @@ from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
 from evenhand.findings.assurance import Assurance
 from evenhand.findings.audit import Audit, audit
 from evenhand.findings.cells import cell_numbers, cell_table
+from evenhand.findings.changes import changes
 from evenhand.findings.coverage import MANY_NEW, fitted_coverage, new_cells, new_cells_share
+from evenhand.findings.described import described
 from evenhand.findings.explaining import Explaining, Explanation
 from evenhand.findings.giving_away import MOST_ROWS, given_away_words, giving_away
 from evenhand.findings.models import Predictor, check_model, check_weights_taken, model_rates, predicted_scores
@@ -46,7 +48,8 @@ from evenhand.kernel.strangers import Policy, strangers
 from evenhand.optimise.certificate import Certificate, bounding, certify
 from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.program import Multipliers
-from evenhand.render.section import Note
+from evenhand.render.finding import Finding
+from evenhand.render.section import Note, Section
 from evenhand.report.charts import Chart
 from evenhand.report.pictures import Kind, picture
 from evenhand.resources import Progress
@@ -81,7 +84,7 @@ F = TypeVar("F")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mapping:
+class Mapping(Finding):
     """A randomized mapping P(x̂, ŷ | d, x, y), with the table it was fitted on and its certificate.
 
     Made by :func:`evenhand.fit` or :meth:`load`. ``assurance`` says what a problem's ``confidence`` promises of the
@@ -94,7 +97,7 @@ class Mapping:
     >>> data = eh.datasets.load("compas")
     >>> mapping = eh.fit(data.problem, data.frame)
     >>> mapping
-    <Mapping of 142 sources, ... moves: Δ = 0.0212438, optimal, gap ..., max violation ...>
+    <Mapping of 5,278 people, 4 groups: rate of is_recid=1 37–59 % → 37–40 %, 564 records changed, optimal>
     >>> released = mapping.release(data.frame, seed=0)
     >>> list(released.columns) == list(data.frame.columns)
     True
@@ -1164,10 +1167,19 @@ class Mapping:
             stored.problem, stored.counts, stored.kernel, stored.multipliers, certificate, promised, stored.fitted_by
         )
 
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """What was asked, what the mapping does to whom, and how sure that is."""
+        return tuple(described(self.audit(), self.certificate, self.assurance))
+
     def __repr__(self) -> str:
-        c = self.certificate
-        gap = "no bound" if c.gap is None else f"gap {c.gap:.0e}"
+        who, told = changes(self.counts, self.kernel, self.achieved), self.counts.domain.shown_outcomes[-1]
+        outcome = self.counts.domain.y.words(told)
+        rates = (of[:, told] for of in (self.achieved.rates_before, self.achieved.rates_after))
+        before, after = (f"{100 * rate.min():.0f}–{100 * rate.max():.0f} %" for rate in rates)
+        share = who.share_features if self.problem.suppresses else who.share
         return (
-            f"<Mapping of {len(self.kernel)} sources, {len(self.kernel.targets)} moves: Δ = {c.objective:.6g}, "
-            f"{c.status}, {gap}, max violation {c.max_violation:.0e}>"
+            f"<Mapping of {self.counts.unit.write(self.counts.weight.sum())}, {len(self.counts.groups.cells)} groups: "
+            f"rate of {outcome} {before} → {after}, {share * who.people:,.0f} records changed, "
+            f"{self.certificate.status}>"
         )

@@ -11,7 +11,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.data.levels import UNSEEN, Case, Coding, Stock
-from evenhand.report.words import asked
+from evenhand.render.sentences import facts
 from evenhand.spec import registry
 from evenhand.spec.bins import Binning
 
@@ -179,7 +179,7 @@ def test_a_mapping_is_kept_and_says_what_was_asked(way, problem, fitted, tmp_pat
     assert loaded.counts.domain == fitted.counts.domain
     assert loaded.problem == problem
     assert loaded.release(people(way), seed=2).equals(fitted.release(people(way), seed=2))
-    assert ("Levels", f"score: {WAYS[way].words}") in list(asked(problem))
+    assert ("Levels", f"score: {WAYS[way].words}") in list(facts(problem.sections[0].facts))
 
 
 def test_a_file_of_a_way_that_is_not_listed_is_refused(way, fitted, tmp_path, monkeypatch):

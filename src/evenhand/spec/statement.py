@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenhand.render.section import Fact, Note, Section
-from evenhand.spec import Budget, ExpectedDistortion, Fixed, Free, Nominal, Ordinal, Problem, Rule, words_of
+from evenhand.spec.budget import Budget, ExpectedDistortion
+from evenhand.spec.by import words_of
+from evenhand.spec.distortion import Fixed, Free, Nominal, Ordinal, Rule
+
+if TYPE_CHECKING:
+    from evenhand.spec.problem import Problem
 
 COMBINED = {
     "sum": "asked.combine_sum",
