@@ -262,7 +262,7 @@ def _transformed(
     """Write the table, and with it what is written in the ``with`` block."""
     screen.load()
     from evenhand.data.weighting import Weighting
-    from evenhand.engines import distinct_rows
+    from evenhand.engines import distinct_rows, refuse_mistaken
     from evenhand.engines.changes import ENDINGS as LISTED
     from evenhand.engines.streaming import ENDINGS
     from evenhand.use.mapping import Mapping
@@ -278,6 +278,7 @@ def _transformed(
             # What cannot be counted afterwards is refused before anything is written.
             if "weights" in given:
                 weighting = Weighting.of(given["weights"], None)
+                refuse_mistaken(table, fitted.problem.csv, weighting)
                 distinct_rows(fitted.counts.domain, table, fitted.problem.csv, weighting, report)
             use: Callable[..., Any] = getattr(fitted, mode)
             counted = {name: column for name, column in given.items() if name == "frequencies"}

@@ -130,6 +130,7 @@ def monitor(
     ``released`` says of a table, by its counts where outcomes are known, that the mapping wrote it itself.
     """
     given, columns = engines.columns_in(table, problem.csv)
+    engines.refuse_mistaken(given, problem.csv, weighting)
     release, apply = modes
     domain = release.domain
     missing = [name for name in problem.protected if name not in columns]
@@ -147,7 +148,6 @@ def monitor(
     met: Meeting | None = None
     if outcomes:
         met = meeting(release, rows)
-        tables.unmistaken(met.counts, weighting)
         covered, uncounted = met.coverage, met.uncounted
         uncounted = (*uncounted, *without_people(fitted, met.counts), *of_new_groups(fitted, met))
     else:

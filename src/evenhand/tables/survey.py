@@ -18,9 +18,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenhand.arrays import Cells, Numbers
-from evenhand.data.counts import PAIRS_EXPECTED, expected_pairs
 from evenhand.data.domain import Value
-from evenhand.data.weighting import Weighting
+from evenhand.data.weighting import Weighting, look_like_counts
 from evenhand.errors import DataError, SpecError, did_you_mean, some_of
 from evenhand.tables.columns import REAL, WHOLE
 from evenhand.tables.frames import Frame, read
@@ -175,7 +174,7 @@ def survey(
         read_as = [replace(each, **_remaining(each, kept)) for each in read_as]
         columns, weight = tuple(_column(each, missing_values, parse) for each in read_as), weight[kept]
     columns = tuple(each for each in columns if each.name != weights)
-    if not weighting.repeats and not weighting.deliberate and _look_like_counts(columns, weight):
+    if not weighting.repeats and not weighting.deliberate and look_like_counts(weight, [c.codes for c in columns]):
         raise SpecError(*weighting.mistakable)
     people = weighting.people(weight)
     scaled = weight * (people.sum() / weight.sum())
@@ -210,21 +209,6 @@ def by_code(codes: Cells, each: Numbers | None, size: int) -> Numbers:
     """Add up rows by their code; those without one are left out."""
     there = codes >= 0
     return np.bincount(codes[there], None if each is None else each[there], minlength=size).astype(np.float64)
-
-
-def _look_like_counts(columns: Sequence[Column], weight: Numbers) -> bool:
-    """Whether weights may be numbers of people: whole, while no two rows agree in what is not a number of the row.
-
-    Of people some would be alike: where several pairs are to be expected, and there is none, equal rows were put
-    together.
-    """
-    # An index differs in every row, and so hides rows that are equal.
-    codes = [each.codes for each in columns if len(each.values) < len(weight)]
-    if not codes or not np.any(weight > 1) or np.any(weight != np.rint(weight)):
-        return False
-    if expected_pairs(codes) < PAIRS_EXPECTED:
-        return False
-    return not pd.DataFrame(dict(enumerate(codes))).duplicated().any()
 
 
 def _is_nested(series: nw.Series[Any]) -> bool:

@@ -21,7 +21,7 @@ from evenhand import check, tables
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.sentences import ANYBODY, Said
 from evenhand.data.weighting import Weighting
-from evenhand.engines import AnyTable, is_path, opened, read_file, weighting_in
+from evenhand.engines import AnyTable, is_path, opened, read_file, refuse_mistaken, weighting_in
 from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
 from evenhand.files import replace_file, together
 from evenhand.findings.bounds import said_bound
@@ -199,6 +199,7 @@ def report_on(
         fitted = other_columns = None
         if frame is not None:
             people, weighting = weighting_in([mapping.problem], _read(mapping, frame), weights, frequencies)
+            refuse_mistaken(people, mapping.problem.csv, weighting)
             fitted = _fitted(mapping, people, weighting, checked, model, sees_protected, missing, settings)
             used = {*mapping.problem.columns, None if weighting is None else weighting.column}
             columns = opened(people, mapping.problem.csv).table.columns
