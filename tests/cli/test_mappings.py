@@ -257,7 +257,7 @@ class TestTransform:
         assert split.equals(found.reset_index(drop=True))
         assert inside("verify", "split.csv.manifest.json", "--again").returncode == 0
         keyed = ("release", "fine.mapping", "cells.csv", "--frequencies", "n", "--key", "group", "--out", "k.csv")
-        complained(inside(*keyed), "leave key out")
+        complained(inside(*keyed), "leave out --key")
         assert not (fitted / "k.csv").exists()
 
     @pytest.mark.slow
