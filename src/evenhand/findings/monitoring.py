@@ -308,9 +308,11 @@ def _bound_words(problem: Problem, found: Monitored, judged: Sequence[Judgement]
     verdicts = [overall(words) for words in both.values()]
     counted = ", ".join(f"{verdicts.count(word)} {word}" for word in (VIOLATED, MET, UNDECIDED) if word in verdicts)
     yield f"of {len(verdicts)} parity constraint{'s' * (len(verdicts) > 1)}: {counted}"
-    over = sorted((j for j in judged if j.verdict == VIOLATED), key=lambda j: j.bound - j.low)
-    for each in over[:MOST_TOLD]:
-        yield f"{VIOLATED}: {each.where}, {each.held}"
+    over = sorted((j for j in judged if j.verdict == VIOLATED), key=lambda j: j.low - j.bound)
+    # Of both orders the worse one.
+    worst = list({each.comparison: each for each in over}.values())
+    for judgement in sorted(worst, key=lambda j: j.bound - j.low)[:MOST_TOLD]:
+        yield f"{VIOLATED}: {judgement.where}, {judgement.held}"
 
 
 def _unwatched(problem: Problem, domain: Domain) -> Iterator[str]:
