@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import math
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,6 +26,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evenhand.cli.wording import worded
+from evenhand.data.weighting import Unit
 from evenhand.errors import Message
 from evenhand.findings.document import written as written_number
 from evenhand.text import printable
@@ -40,8 +42,8 @@ if TYPE_CHECKING:
 TOP = 8
 """How many rows of a long table are shown."""
 
-MANY = 1000
-"""A whole number from here on is shown in full, whatever its type."""
+MANY, LARGE = 1000, 10_000
+"""A whole number from the first on is shown in full, whatever its type; of any from the second on, the whole part."""
 
 LOADED = ("numpy", "pandas", "scipy.sparse", "evenhand.spec", "evenhand.optimise.solve", "evenhand.use.mapping")
 """What nearly every command imports, in this order; together it takes about a second."""
@@ -116,7 +118,8 @@ def explain(title: str, about: str, mapping: Mapping, audit: Audit, verdict: Cal
     heading("What was asked")
     pairs(asked(mapping.problem))
     heading("Each group's rates, before and after")
-    rates = table_of(*protected, outcome, "People", "Before", "After", right=(len(protected) + 1, -2, -1))
+    people = Unit.of(weighed=audit.weighed).heading
+    rates = table_of(*protected, outcome, people, "Before", "After", right=(len(protected) + 1, -2, -1))
     named = [own_name(audit.rates, c) for c in (*protected, outcome)]
     rows = shown(mapping, audit.rates)
     segments = [own_name(rows, name) for name in given]
@@ -133,7 +136,7 @@ def explain(title: str, about: str, mapping: Mapping, audit: Audit, verdict: Cal
     bullets(audit.headlines)
     if audit.ledger is not None:
         heading(f"Who is helped and who is harmed: {outcome}={mapping.problem.favourable} is good for a person")
-        _who_gains(protected, audit.ledger)
+        _who_gains(protected, audit.ledger, people)
         bullets(audit.who_gains)
     else:
         heading("Which outcomes change")
@@ -147,7 +150,7 @@ def explain(title: str, about: str, mapping: Mapping, audit: Audit, verdict: Cal
     else:
         verdict()
     heading("Who changes, and how")
-    _who_changes(mapping, audit)
+    _who_changes(mapping, audit, people)
     heading("What this does not say")
     bullets(audit.notes)
 
@@ -161,12 +164,12 @@ def shown(mapping: Mapping, table: pd.DataFrame) -> pd.DataFrame:
     return table[table[outcome].isin(shown_outcomes(mapping.counts.domain))]
 
 
-def _who_gains(protected: Sequence[str], ledger: pd.DataFrame) -> None:
+def _who_gains(protected: Sequence[str], ledger: pd.DataFrame, people: str) -> None:
     from evenhand.findings.changes import expected_people
     from evenhand.tables import own_name
 
     numbers = ("helped", "harmed", "unchanged")
-    table = table_of(*protected, "People", *map(str.capitalize, numbers), "Before", "After", right=tuple(range(-6, 0)))
+    table = table_of(*protected, people, *map(str.capitalize, numbers), "Before", "After", right=tuple(range(-6, 0)))
     named = [own_name(ledger, c) for c in protected]
     for row in ledger.to_dict("records"):
         table.add_row(
@@ -176,14 +179,14 @@ def _who_gains(protected: Sequence[str], ledger: pd.DataFrame) -> None:
     console.print(Padding(table, (0, 2)))
 
 
-def _who_changes(mapping: Mapping, audit: Audit) -> None:
+def _who_changes(mapping: Mapping, audit: Audit, people: str) -> None:
     from evenhand.findings.changes import LEAST_SHARE, expected_people, told_changed
     from evenhand.tables import own_name
 
     console.print(Padding(audit.who_changes, (0, 2)))
     protected = mapping.problem.protected
     which, title = told_changed(suppressed=mapping.problem.suppresses)
-    groups = table_of(*protected, "People", title, "Expected distortion", right=(-3, -2, -1))
+    groups = table_of(*protected, people, title, "Expected distortion", right=(-3, -2, -1))
     named = [own_name(audit.groups, c) for c in protected]
     for row in audit.groups.to_dict("records"):
         groups.add_row(
@@ -191,7 +194,7 @@ def _who_changes(mapping: Mapping, audit: Audit) -> None:
             f"{row['expected_distortion']:.4f}",
         )  # fmt: skip
     console.print(Padding(groups, (0, 2)))
-    moves = table_of("Column", "From", "To", "People", "Share", right=(-2, -1))
+    moves = table_of("Column", "From", "To", people, "Share", right=(-2, -1))
     total = audit.groups["weight"].sum()
     listed = audit.changes[audit.changes["share"] >= LEAST_SHARE].sort_values("share", ascending=False, kind="stable")
     for row in listed.to_dict("records"):
@@ -226,11 +229,17 @@ def frame_table(frame: pd.DataFrame, most: int | None = None, *, first_number: i
 
 
 def cell(value: Any) -> str:
-    """Return one value of a table in few digits."""
+    """Return one value of a table in few digits.
+
+    Examples
+    --------
+    >>> [cell(value) for value in (0.123456, 1000.0, 1234.5, 20704.36, 3)]
+    ['0.1235', '1,000', '1234', '20,704', '3']
+    """
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    if isinstance(value, int) or (value.is_integer() and abs(value) >= MANY):
+    if isinstance(value, int) or (MANY <= abs(value) < math.inf and (value.is_integer() or abs(value) >= LARGE)):
         return f"{value:,.0f}"
     return "0" if abs(value) < DOUBLE_ROUNDING else written_number(value, ".4g")
 

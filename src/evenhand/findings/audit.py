@@ -84,6 +84,8 @@ class Audit:
         that have nobody, and groups that nobody fitted belongs to.
     verdict : tuple of str
         After who is not counted, in how many comparisons each constraint holds.
+    weighed : bool
+        Whether rows had survey weights: then ``weight`` is no number of people.
     """
 
     rates: pd.DataFrame
@@ -103,6 +105,7 @@ class Audit:
     reversals: pd.DataFrame
     uncounted: tuple[str, ...] = ()
     verdict: tuple[str, ...] = ()
+    weighed: bool = False
 
     @property
     def violated(self) -> pd.DataFrame:
@@ -158,6 +161,7 @@ def audit(
         reversals=_reversals(counts, turned),
         uncounted=uncounted,
         verdict=(*uncounted, *bounds.verdict(measured.parity, measured.budgets)),
+        weighed=counts.weighed,
     )
 
 

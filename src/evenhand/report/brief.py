@@ -139,7 +139,8 @@ def _gains(s: Json) -> Answer:
         return Answer("gains", question, "not stated", (why,), "open", "gains")
     good = f"{outcome_name(s)}={ledger['favourable']}"
     helped, harmed = ledger["helped"], ledger["harmed"]
-    answer = f"{_who(helped)} better off, {_who(harmed)} worse off"
+    by = ", by weight" if s["table"]["weighed"] and (helped or harmed) else ""
+    answer = f"{_who(helped)} better off, {_who(harmed)} worse off{by}"
     down, words = ledger["levelled_down"], list[str]()
     if down:
         named = [f"{short_name(row['group'])} from {percent(row['before'])} to {percent(row['after'])}" for row in down]

@@ -46,8 +46,7 @@ def people_words(counts: Counts, people: int) -> tuple[str, ...]:
         return ()
     return (
         f"The weights sum to {total:g}, and {people} independent people were assumed, each cell having its share of "
-        f"them; if the weights are themselves counts of people, the number to assume is {round(total)}. Unequal "
-        f"weights make the truth more uncertain than these numbers say.",
+        f"them. Unequal weights make the truth more uncertain than these numbers say.",
     )
 
 
