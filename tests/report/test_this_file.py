@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from families import small_frame, small_problem
 from reports import hostile_frame, hostile_mapping, leaves_frame, leaves_mapping, signed_release, small_release
 
 import evenhand as eh
@@ -124,6 +125,22 @@ def test_the_model_learns_from_the_very_file(tmp_path):
         expected = mapping.model_rates(people, protected=sees)
         assert [row[f"{sight}_protected_after"] for row in plain["rows"]] == pytest.approx(told)
         assert not np.allclose(told, expected[expected[problem.outcome] == 1]["decision"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weights", [None, "w"])
+def test_only_a_file_of_people_is_off_by_whole_people(tmp_path, weights):
+    """One row of survey weights may count for many."""
+    frame = small_frame().iloc[7:].assign(w=np.arange(193) % 3 + 0.5)
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    mapping = eh.fit(small_problem(), frame, weights=weights)
+    mapping.save(tmp_path / "m.mapping")
+    done = mapping.release(tmp_path / "people.csv", to=tmp_path / "out.csv", seed=5)
+    report = shown(mapping, eh.manifest_of(mapping, done, tmp_path / "m.mapping").save())
+    (card,) = (card for card in report.summary["brief"] if card["key"] == "file")
+    assert card["answer"] == "no: out.csv"
+    assert ("whole people" in " ".join(card["words"])) == (weights is None)
+    assert ("People by weight" in report.html) == (weights is not None)
 
 
 @pytest.mark.slow
