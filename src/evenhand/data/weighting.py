@@ -150,13 +150,12 @@ class Weighting:
     def mistakable(self) -> tuple[object, ...]:
         """What to say of survey weights that look like numbers of people."""
         named = self.column or "..."
+        stated = (". If a row is one person with a survey weight, state ", Setting(WEIGHTS, named), " in the problem.")
         return (
             f"the weights{f' {self.column!r}' if self.column else ''} are integers, and no two rows have the same "
             f"combination: this looks like a table of counts. If a row stands for so many people, give ",
             Option(FREQUENCIES, named),
-            ". If a row is one person with a survey weight, state ",
-            Setting(WEIGHTS, named),
-            " in the problem.",
+            *(() if self.deliberate else stated),
         )
 
 

@@ -34,6 +34,9 @@ STORED = (str, int, float, np.number, Decimal)
 
 MISSING = -1
 
+FEW_COLUMNS, SOME_ROWS = 16, 5_000
+"""Of so many columns at most, and of the first rows, it is asked whether a table is one of counts."""
+
 
 @dataclass(frozen=True, eq=False)
 class Column:
@@ -125,6 +128,23 @@ class Survey:
     @property
     def people(self) -> int:
         return self.rows if self.row_people is None else int(self.row_people.sum())
+
+    def like_frequencies(self, used: Collection[str]) -> str | None:
+        """Return a column that may say for how many people a row stands: no two rows agree in the others."""
+        if len(self.columns) > FEW_COLUMNS:
+            return None
+        # An index comes first, and numbers rows one by one.
+        for column in reversed(self.columns):
+            if not column.whole or column.missing or column.name in used:
+                continue
+            others = [each.codes[:SOME_ROWS] for each in self.columns if each is not column]
+            least, most = int(column.values[0]), int(column.values[-1])
+            if least >= 0 and most - least + 1 != self.rows:
+                people = np.asarray(column.values, dtype=float)[column.codes[:SOME_ROWS]]
+                there = np.flatnonzero(people)
+                if look_like_counts(people[there], [codes[there] for codes in others]):
+                    return column.name
+        return None
 
 
 def survey(
