@@ -246,6 +246,10 @@ class TestTransform:
         inside("fit", "fine.toml", "survey.csv", "--weights", "n", "--out", "w.mapping")
         plain = inside("release", "w.mapping", "people.csv", "--out", "plain.csv")
         assert "no column 'n': here every row counts as one person" in flat(plain.stdout)
+        # What weights sum to is no number of people, and tables and sentences say so.
+        for line in (("audit", "w.mapping"), ("release", "w.mapping", "survey.csv", "--out", "told.csv")):
+            assert "group hired People by weight" in flat(inside(*line).stdout)
+        assert "group hired People Rate" in flat(plain.stdout)
         found = document(inside("release", "w.mapping", "survey.csv", "--out", "weighed.csv", "--json"))
         assert sum(row["weight"] for row in found["realised"]["rates"] if row["hired"] == 1) == 204
         assert pd.read_csv(fitted / "weighed.csv")["n"].equals(cells["n"] + 0.5)
@@ -262,7 +266,7 @@ class TestTransform:
         assert split.equals(found.reset_index(drop=True))
         assert inside("verify", "split.csv.manifest.json", "--again").returncode == 0
         keyed = ("release", "fine.mapping", "cells.csv", "--frequencies", "n", "--key", "group", "--out", "k.csv")
-        complained(inside(*keyed), "leave key out")
+        complained(inside(*keyed), "leave out --key")
         assert not (fitted / "k.csv").exists()
 
     @pytest.mark.slow

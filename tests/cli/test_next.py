@@ -6,6 +6,7 @@ import pytest
 from families import small_frame
 
 FIT = ("fit", "fine.toml", "my people.csv", "--out", "my mapping")
+COUNTED = ("fit", "fine.toml", "my cells.csv", "--frequencies", "n", "--out", "my mapping")
 CHAINS = {
     "example": (("example", "--out", "my loans.csv"),),
     "init": (("init", "my people.csv", "--protected", "group", "--outcome", "hired", "--out", "my problem.toml"),),
@@ -14,6 +15,12 @@ CHAINS = {
     "fit compas own.csv": (("fit", "compas", "own.csv"),),
     "shield": (("shield", "shield.toml", "my people.csv"),),
     "release": (FIT, ("release", "my mapping", "my people.csv", "--out", "out.csv")),
+    "release elsewhere": (
+        FIT,
+        ("release", "my mapping", "my people.csv", "--out", "new place/out.csv", "--changes", "c.csv"),
+    ),
+    "release of counts": (COUNTED, ("release", "my mapping", "my cells.csv", "--out", "out.csv")),
+    "fit counts": (COUNTED,),
     "apply": (FIT, ("apply", "my mapping", "my people.csv", "--out", "out.csv")),
     "expand": (FIT, ("expand", "my mapping", "my people.csv", "--out", "out.csv", "--missing", "level")),
 }
@@ -29,6 +36,8 @@ def following(shown):
 @pytest.mark.parametrize("chain", CHAINS)
 def test_the_next_commands_run(folder, inside, chain):
     small_frame().to_csv(folder / "my people.csv", index=False)
+    small_frame().value_counts().rename("n").reset_index().to_csv(folder / "my cells.csv", index=False)
+    (folder / "new place").mkdir()
     if "own.csv" in chain:
         from evenhand.datasets import load
 

@@ -95,7 +95,7 @@ def test_a_manifest_of_another_mapping_or_a_changed_output(named, inside):
 def test_nobody_or_several(named, inside):
     complained(inside(*EXPLAIN, "--where", "id=nobody"), "nobody in 'named.csv' has id=nobody")
     several = inside(*EXPLAIN, "--where", "group=a", "--where", "score=1")
-    complained(several, "50 people in 'named.csv' have group=a, score=1", "row 51 (", "and 45 more")
+    complained(several, "50 rows of 'named.csv' have group=a, score=1", "row 51 (", "and 45 more")
     complained(inside(*EXPLAIN, "--where", "id=p-1", "--and", "id=p-999"), "nobody", "p-999")
     complained(inside(*EXPLAIN, "--where", "idd=3"), "no column 'idd'", "Did you mean 'id'")
     complained(inside(*EXPLAIN, "--where", "row=201"), "no row 201")

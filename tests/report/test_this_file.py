@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from families import small_frame, small_problem
 from reports import hostile_frame, hostile_mapping, leaves_frame, leaves_mapping, signed_release, small_release
 
 import evenhand as eh
@@ -103,16 +104,43 @@ def test_the_model_learns_from_the_very_file(tmp_path):
     tight = replace(leaves_mapping().problem, parity=[eh.PairwiseParity(0.01)])
     mapping, _ = signed_release(eh.fit(tight, leaves_frame()), leaves_frame(), tmp_path)
     # Drawn independently, so that its cells are not what is expected of them.
-    done = mapping.release(tmp_path / "people.csv", to=tmp_path / "out.csv", draw="independent", seed=1)
+    done = mapping.release(tmp_path / "people.csv", to=tmp_path / "out.csv", draw="independent", seed=3)
     manifest = eh.manifest_of(mapping, done, tmp_path / "m.mapping").save()
     problem, table = mapping.problem, tmp_path / "people.csv"
-    fitted = shown(mapping, manifest, frame=table, hide_below=0).summary["models"]["fitted"]
-    assert fitted["learned_from"] == "out.csv"
+    summary = shown(mapping, manifest, frame=table, hide_below=0).summary
+    fitted, plain = summary["models"]["fitted"], summary["decisions"]
+    assert fitted["learned_from"] == plain["learned_from"] == "out.csv"
+    # A plain model needs no table: the file is enough.
+    alone = shown(mapping, manifest, hide_below=0).summary["decisions"]
+    assert {**alone, "words": ""} == {**plain, "words": ""}
+    assert "after learning from out.csv" in alone["words"]
     people, released = (read_file(path, problem.csv) for path in (table, tmp_path / "out.csv"))
     rates = mapping.model_rates(people, released=released)
     for name in ("score", "decision"):
         assert [row[name] for row in fitted["rows"]] == pytest.approx(rates[name].tolist())
     assert not np.allclose(rates["score"], mapping.model_rates(people)["score"])
+    for sight, sees in (("not_seeing", False), ("seeing", True)):
+        rates = mapping.model_rates(people, released=released, protected=sees)
+        told = rates[rates[problem.outcome] == 1]["decision"].tolist()
+        expected = mapping.model_rates(people, protected=sees)
+        assert [row[f"{sight}_protected_after"] for row in plain["rows"]] == pytest.approx(told)
+        assert not np.allclose(told, expected[expected[problem.outcome] == 1]["decision"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weights", [None, "w"])
+def test_only_a_file_of_people_is_off_by_whole_people(tmp_path, weights):
+    """One row of survey weights may count for many."""
+    frame = small_frame().iloc[7:].assign(w=np.arange(193) % 3 + 0.5)
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    mapping = eh.fit(small_problem(), frame, weights=weights)
+    mapping.save(tmp_path / "m.mapping")
+    done = mapping.release(tmp_path / "people.csv", to=tmp_path / "out.csv", seed=5)
+    report = shown(mapping, eh.manifest_of(mapping, done, tmp_path / "m.mapping").save())
+    (card,) = (card for card in report.summary["brief"] if card["key"] == "file")
+    assert card["answer"] == "no: out.csv"
+    assert ("whole people" in " ".join(card["words"])) == (weights is None)
+    assert ("People by weight" in report.html) == (weights is not None)
 
 
 @pytest.mark.slow

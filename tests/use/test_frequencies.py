@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from berkeley import admissions
 from families import random_problem, random_table, small_frame, small_problem
+from fits import shared_fit
 
 import evenhand as eh
 from evenhand.findings.coverage import new_cells_share
@@ -206,10 +207,47 @@ def test_a_table_of_counts_is_not_taken_for_survey_weights():
             eh.fit(berkeley(), table, weights=column)
     with pytest.warns(eh.EvenhandWarning, match="looks like a table of counts"):
         eh.count(berkeley(weights="Freq"), table)
+    with pytest.warns(eh.EvenhandWarning, match="looks like a table of counts"):
+        eh.count(berkeley(weights="Freq"), table, weights="Freq")
     # Who is in the table twice was asked twice: no table of counts.
     survey = pd.concat([table, table], ignore_index=True)
     assert eh.count(berkeley(), survey, weights="Freq").people == 48
     assert eh.count(berkeley(), table, frequencies="Freq").people == 4526
+
+
+def by_year(rng):
+    """Berkeley's table by a column that the problem does not name, and an index that starts anew in each half."""
+    table = admissions()
+    first = rng.binomial(table["Freq"], 0.5)
+    halves = [table.assign(Year=year, Freq=n) for year, n in ((1972, first), (1973, table["Freq"] - first))]
+    return pd.concat(halves).reset_index(names="Unnamed: 0")
+
+
+def test_other_columns_and_an_index_do_not_hide_a_table_of_counts(tmp_path):
+    table = by_year(np.random.default_rng(0))
+    table.to_csv(path := tmp_path / "years.csv", index=False)
+    for given in (table, table.drop(columns="Unnamed: 0"), path):
+        with pytest.raises(eh.SpecError, match="looks like a table of counts"):
+            eh.diagnose(berkeley(), given, weights="Freq")
+    # People who were asked year by year are alike here and there.
+    people = repeated(table, "Freq").sample(200, random_state=0).assign(Freq=np.arange(200) % 5 + 1)
+    assert eh.count(berkeley(), people, weights="Freq").people == 200
+
+
+@pytest.mark.parametrize("verb", ["audit", "monitor", "compare", "report", "evidence"])
+def test_every_verb_refuses_a_table_of_counts_as_survey_weights(tmp_path, verb):
+    table = admissions()
+    mapping = shared_fit(berkeley(), eh.count(berkeley(), table, frequencies="Freq"))
+    verbs = {
+        "audit": lambda **given: mapping.audit(table, **given),
+        "monitor": lambda **given: mapping.monitor(table, **given),
+        "compare": lambda **given: eh.compare(mapping, mapping, table=table, **given),
+        "report": lambda **given: eh.report_on(mapping, frame=table, trace=False, **given),
+        "evidence": lambda **given: eh.evidence(mapping, tmp_path / "e", table=table, trace=False, **given),
+    }
+    with pytest.raises(eh.SpecError, match="looks like a table of counts"):
+        verbs[verb](weights="Freq")
+    assert not os.listdir(tmp_path)
 
 
 @pytest.mark.slow
@@ -242,7 +280,7 @@ def test_what_is_refused(tmp_path):
     (bad := tmp_path / "bad.csv").write_text(path.read_text().replace("\n0,0,0,0,", "\n0,0,0,0,1.5", 1))
     with pytest.raises(eh.DataError, match=r"1 row of .* has no integer of at least 0 in column 'n'"):
         eh.fit(problem, bad, frequencies="n")
-    with pytest.raises(eh.SpecError, match="leave key out"):
+    with pytest.raises(eh.SpecError, match="leave out key="):
         mapping.release(table, key="d")
     with pytest.raises(eh.SpecError, match="release a file or a dataframe"):
         mapping.to_sql("duckdb", "people", "id", columns=["id", "d", "f0", "f1", "y", "n"])

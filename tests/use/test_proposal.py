@@ -611,8 +611,12 @@ class TestWeights:
         assert "people" not in dict(counted.draft.left_out)
         assert f"{len(cells)} rows, which stand for 2,000 people by people" in said(counted)
         # An index, as R and pandas export it, hides no equal rows.
+        indexed = cells.reset_index(names="Unnamed: 0")
         with pytest.raises(eh.SpecError, match="looks like a table of counts"):
-            propose(cells.reset_index(names="Unnamed: 0"), **options, weighting=Weighting("people"))
+            propose(indexed, **options, weighting=Weighting("people"))
+        for table in (cells, indexed):
+            with pytest.warns(eh.EvenhandWarning, match="so many people, give frequencies='people'"):
+                propose(table, **options, features=["skill"])
 
     @pytest.mark.slow
     def test_a_file_of_counts(self, tmp_path):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.cli import screen
+from evenhand.data.weighting import Unit
 from evenhand.render.section import Note
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ def outside(columns: Sequence[str], problem: Problem, *used: str | None) -> list
 def show_realised(mapping: Mapping, found: Realised) -> None:
     """Show the rates of one draw as it stands, against the bound."""
     screen.heading("The rates in the file that was written")
-    rates = screen.shown(mapping, found.rates).rename(columns={"weight": "People", "rate": "Rate"})
+    people = Unit.of(weighed=found.weighed).heading
+    rates = screen.shown(mapping, found.rates).rename(columns={"weight": people, "rate": "Rate"})
     screen.frame_table(rates)
     # The verdict names the worst of all; of several constraints, each has its own.
     screen.bullets([found.verdict.words, *(found.words if len(found.words) > 1 else ())])

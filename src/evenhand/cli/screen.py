@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import math
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
 TOP = 8
 """How many rows of a long table are shown."""
 
-MANY = 1000
-"""A whole number from here on is shown in full, whatever its type."""
+MANY, LARGE = 1000, 10_000
+"""A whole number from the first on is shown in full, whatever its type; of any from the second on, the whole part."""
 
 LOADED = ("numpy", "pandas", "scipy.sparse", "evenhand.spec", "evenhand.optimise.solve", "evenhand.use.mapping")
 """What nearly every command imports, in this order; together it takes about a second."""
@@ -116,11 +117,17 @@ def frame_table(frame: pd.DataFrame, most: int | None = None, *, first_number: i
 
 
 def cell(value: Any) -> str:
-    """Return one value of a table in few digits."""
+    """Return one value of a table in few digits.
+
+    Examples
+    --------
+    >>> [cell(value) for value in (0.123456, 1000.0, 1234.5, 20704.36, 3)]
+    ['0.1235', '1,000', '1234', '20,704', '3']
+    """
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    if isinstance(value, int) or (value.is_integer() and abs(value) >= MANY):
+    if isinstance(value, int) or (MANY <= abs(value) < math.inf and (value.is_integer() or abs(value) >= LARGE)):
         return f"{value:,.0f}"
     return "0" if abs(value) < DOUBLE_ROUNDING else written_number(value, ".4g")
 

@@ -224,6 +224,7 @@ class Done:
     name: str
     fitted: Any
     mapping: Path
+    table: Path
     out: Path
     changes: Path | None
     tally: Any
@@ -263,7 +264,7 @@ def _transformed(
     """Write the table, and with it what is written in the ``with`` block."""
     screen.load()
     from evenhand.data.weighting import Weighting
-    from evenhand.engines import distinct_rows
+    from evenhand.engines import distinct_rows, refuse_mistaken
     from evenhand.engines.changes import ENDINGS as LISTED
     from evenhand.engines.streaming import ENDINGS
     from evenhand.use.mapping import Mapping
@@ -279,6 +280,7 @@ def _transformed(
             # What cannot be counted afterwards is refused before anything is written.
             if "weights" in given:
                 weighting = Weighting.of(given["weights"], None)
+                refuse_mistaken(table, fitted.problem.csv, weighting)
                 distinct_rows(fitted.counts.domain, table, fitted.problem.csv, weighting, report)
             use: Callable[..., Any] = getattr(fitted, mode)
             counted = {name: column for name, column in given.items() if name == "frequencies"}
@@ -286,7 +288,7 @@ def _transformed(
         others = outside(columns_of(table, fitted.problem), fitted.problem, *counted.values())
         used = {name: tally.options[name] for name in ("seed", "seed_origin", "draw", "frequencies")}
         options = {"unseen": "typical", **options, **used}
-        yield Done(mode, fitted, mapping, out, changes, tally, options, others, beside, signed)
+        yield Done(mode, fitted, mapping, table, out, changes, tally, options, others, beside, signed)
 
 
 def _write_manifest(done: Done, found: Held, **options: Any) -> None:
@@ -348,11 +350,18 @@ def _balanced(done: Done, weights: str | None) -> Iterator[str]:
 
 def _next(done: Done) -> Iterator[tuple[object, ...]]:
     """Return the commands that may follow."""
+    from evenhand.findings.manifest import Manifest, own_paths
+
     if done.manifest is None:
         yield "report", done.mapping, "--out", "report.html"
-    else:
-        yield "verify", done.manifest
-        yield "report", done.mapping, "--manifest", done.manifest, "--out", "report.html"
+        return
+    written = Manifest.load(done.manifest)
+    places = {"input": done.table, "mapping": done.mapping, "changes": done.changes}
+    # Files in other folders are opened only where they are named.
+    outside = {what: places[what] for what in written.files if what in places and own_paths(written, what) is None}
+    yield "verify", done.manifest, *(word for what, path in outside.items() for word in (f"--{what}", path))
+    table = ("--table", done.table) if "input" in outside else ()
+    yield "report", done.mapping, "--manifest", done.manifest, *table, "--out", "report.html"
 
 
 def _show_done(done: Done, what: str, mode: str) -> None:

@@ -5,7 +5,6 @@ Only cells that somebody is in are kept, sorted by (d, x, y). This module knows 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,18 +19,6 @@ from evenhand.errors import DataError
 from evenhand.tolerances import SAME_WEIGHT
 
 SCALE = "multiply all weights by the same number, which changes nothing else"
-
-PAIRS_EXPECTED = 3.0
-"""So many pairs of equal rows are to be expected where their lack says something."""
-
-
-def expected_pairs(columns: Sequence[Cells]) -> float:
-    """Return how many pairs of rows would agree in all columns, were these independent of each other."""
-    rows = len(columns[0])
-    pairs = rows * (rows - 1) / 2
-    for codes in columns:
-        pairs *= float(((np.unique(codes, return_counts=True)[1] / rows) ** 2).sum())
-    return pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,19 +198,6 @@ class Counts:
     def unit(self) -> Unit:
         """What people are counted by."""
         return Unit.of(weighed=self.weighed)
-
-    @cached_property
-    def looks_like_table_of_counts(self) -> bool:
-        """Whether weights may be numbers of people: they are whole, and no two rows have the same combination.
-
-        Of people some would be alike: where several pairs are to be expected, and there is none, equal rows were put
-        together.
-        """
-        whole = self.weighed and np.array_equal(self.weight, np.rint(self.weight))
-        if not whole or self.people > len(self):
-            return False
-        axes = ((self.domain.d, self.d), (self.domain.x, self.x), (self.domain.y, self.y))
-        return expected_pairs([codes for axis, cells in axes for codes in axis.unravel(cells)]) >= PAIRS_EXPECTED
 
     @cached_property
     def unweighted(self) -> Counts:

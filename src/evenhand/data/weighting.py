@@ -6,6 +6,7 @@ people: the row stands for so many persons who agree in every column.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -13,11 +14,14 @@ from typing import Any
 import numpy as np
 
 from evenhand import check
-from evenhand.arrays import Numbers
+from evenhand.arrays import Cells, Numbers
 from evenhand.errors import DataError, Option, Setting, SpecError, in_number
 
 WEIGHTS, FREQUENCIES = "weights", "frequencies"
 WHOLE = "integer of at least 0"
+
+PAIRS_EXPECTED = 2.0
+"""So many pairs of equal rows are to be expected where their lack says something."""
 
 
 class Unit(StrEnum):
@@ -83,6 +87,14 @@ class Weighting:
             return cls(frequencies, FREQUENCIES)
         return None if weights is None else cls(weights)
 
+    @staticmethod
+    def chosen(asked: Weighting | None, stated: Weighting | None) -> Weighting | None:
+        """Return what was asked for, else what a problem states: that too where it is asked for again."""
+        if asked is None or stated is None:
+            return asked or stated
+        again = asked.column is not None and (asked.option, asked.column) == (stated.option, stated.column)
+        return stated if again else asked
+
     @property
     def repeats(self) -> bool:
         """Whether a row stands for so many people."""
@@ -138,15 +150,43 @@ class Weighting:
     def mistakable(self) -> tuple[object, ...]:
         """What to say of survey weights that look like numbers of people."""
         named = self.column or "..."
+        stated = (". If a row is one person with a survey weight, state ", Setting(WEIGHTS, named), " in the problem.")
         return (
             f"the weights{f' {self.column!r}' if self.column else ''} are integers, and no two rows have the same "
             f"combination: this looks like a table of counts. If a row stands for so many people, give ",
             Option(FREQUENCIES, named),
-            ". If a row is one person with a survey weight, state ",
-            Setting(WEIGHTS, named),
-            " in the problem.",
+            *(() if self.deliberate else stated),
         )
 
 
 SURVEY = Weighting(())
 """Survey weights that are numbers already."""
+
+
+def look_like_counts(weight: Numbers, columns: Sequence[Cells]) -> bool:
+    """Whether weights may be numbers of people: they are integers, and no two rows have the same combination.
+
+    Of people some would be alike: where several pairs are to be expected, and there is none, equal rows were put
+    together. Columns with the fewest values are looked at first, until they tell all rows apart; an index, and whatever
+    else has a value of its own in every other row, says nothing.
+
+    Examples
+    --------
+    >>> rows = [np.arange(24) // 12, np.arange(24) // 6 % 2, np.arange(24) % 6]
+    >>> look_like_counts(np.arange(24.0), rows), look_like_counts(np.arange(24.0), [each // 2 for each in rows])
+    (True, False)
+    """
+    rows = len(weight)
+    if not np.any(weight > 1) or np.any(weight != np.rint(weight)):
+        return False
+    levels = [np.unique(codes, return_inverse=True, return_counts=True)[1:] for codes in columns]
+    together, pairs = np.zeros(rows, dtype=np.int64), rows * (rows - 1) / 2
+    for codes, people in sorted(levels, key=lambda each: len(each[1])):
+        if 2 * len(people) >= rows:
+            break
+        # Were columns independent of each other, so many pairs of rows would agree in all.
+        pairs *= float(((people / rows) ** 2).sum())
+        found, together = np.unique(together * len(people) + codes, return_inverse=True)
+        if len(found) == rows:
+            return bool(pairs >= PAIRS_EXPECTED)
+    return False

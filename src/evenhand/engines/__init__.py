@@ -7,6 +7,7 @@ from evenhand.engines.counting import (
     counts_of,
     distinct_rows,
     profiled_rows,
+    refuse_mistaken,
     rows_in_memory,
     weighting_in,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "opened",
     "profiled_rows",
     "read_file",
+    "refuse_mistaken",
     "row_at",
     "rows_in_memory",
     "rows_where",

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from evenhand import tables
 from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Variable
@@ -21,7 +22,7 @@ from evenhand.data.levels import UNSEEN
 from evenhand.data.profile import Profile
 from evenhand.data.weighting import Weighting
 from evenhand.engines import spark
-from evenhand.engines.files import Source, batches, named, reading, text_of, typed, watched
+from evenhand.engines.files import Source, batches, named, opened, reading, text_of, typed, watched
 from evenhand.engines.learning import Represented, learn_in_pieces, represented
 from evenhand.engines.spark import ROWS, SQUARES, WEIGHT
 from evenhand.engines.streaming import BATCH, BATCH_SHARE, STEP
@@ -44,7 +45,6 @@ from evenhand.tables import (
     read,
     stacked,
     take,
-    unmistaken,
     variable_of,
     weights_column,
     weights_of,
@@ -72,9 +72,10 @@ def counts_of(
     """Return the counts of a frame or of a file, or given counts if they are those of the problem's columns."""
     check_problem(problem)
     if is_path(table):
-        return unmistaken(count_file(problem, table, weighting, progress), weighting)
+        refuse_mistaken(table, problem.csv, weighting)
+        return count_file(problem, table, weighting, progress)
     if spark.is_spark(table):
-        return unmistaken(spark.count_frame(problem, table, weighting), weighting)
+        return spark.count_frame(problem, table, weighting)
     if not isinstance(table, Counts):
         return count_frame(problem, table, weighting)
     if weighting is not None and not weighting.deliberate:
@@ -86,6 +87,16 @@ def counts_of(
     if (words := disagreement(problem, table.domain)) is not None:
         raise DataError(f"these counts are not the problem's: {words}; count the table for this problem")
     return table
+
+
+def refuse_mistaken(table: AnyTable, format: CsvFormat | None, weighting: Weighting | None) -> None:
+    """Refuse weights that look like numbers of people in the first rows; warn of those that a problem states."""
+    if spark.is_spark(table):
+        spark.refuse_mistaken(table, weighting)
+    elif not is_path(table):
+        tables.refuse_mistaken(read(table), weighting)
+    elif weighting is not None and weighting.column is not None and not weighting.repeats:
+        tables.refuse_mistaken(opened(table, format, tables.ENOUGH_ROWS).table, weighting)
 
 
 def count_file(
@@ -467,6 +478,6 @@ def weighting_in(
     asked = Weighting.of(weights, frequencies)
     stated = [each.weighting for each in problems if each.weighting is not None]
     if asked is not None or not stated:
-        return table, asked
+        return table, Weighting.chosen(asked, next(iter(stated), None))
     found, columns = columns_in(table, problems[0].csv)
     return found, next((each for each in stated if each.column in columns), None)

@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from evenhand import check
+from evenhand import check, tables
 from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Variable
@@ -43,7 +43,6 @@ from evenhand.tables import (
     refuse_other_kinds,
     take,
     unlike_fitted,
-    unmistaken,
     weights_column,
 )
 from evenhand.tables.sampling import WRITTEN, Alike, Looks, Noticed, alike_in, look, sample_of_rows
@@ -102,16 +101,23 @@ def counts(
     """
     check_problem(problem)
     weighting = weighting_of(problem, weights, frequencies)
-    return unmistaken(count_frame(problem, frame, weighting), weighting)
+    return count_frame(problem, frame, weighting)
+
+
+def refuse_mistaken(frame: SparkFrame, weighting: Weighting | None) -> None:
+    """Refuse weights that look like numbers of people in the first rows."""
+    if weighting is not None and weighting.column in frame.columns and not weighting.repeats:
+        tables.refuse_mistaken(read(frame.limit(tables.ENOUGH_ROWS).toPandas()), weighting)
 
 
 def count_frame(problem: Problem, frame: SparkFrame, weighting: Weighting | None) -> Counts:
-    """Count a Spark dataframe whose rows count as they are given."""
+    """Count a Spark dataframe; refuse weights that look like numbers of people."""
     weights_column(problem.columns, weighting, "a Spark dataframe")
     if not is_spark(frame):
         raise DataError(f"this counts the rows of a Spark dataframe as the table, not of {check.shown(frame)}")
     _require(frame, problem.columns)
     _refuse_nested(frame, problem.columns)
+    refuse_mistaken(frame, weighting)
     found = grouped(frame, problem.levelled, weighting)
     rows, weight, squares = (found[name].to_numpy().astype(float) for name in (ROWS, WEIGHT, SQUARES))
     people = level_rows(problem, named(found, problem.levelled), weight, rows, squares=squares)

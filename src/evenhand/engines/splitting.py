@@ -48,8 +48,9 @@ def split_file(
     """Split the people of every row among its results; nothing appears under the new name until all of it is there."""
     if changes is not None:
         raise SpecError(
-            "changes= lists the new values of single rows, and a row of a table of counts has several results: compare "
-            "the two tables, or release one with a row per person"
+            Option("changes"),
+            " lists the new values of single rows, and a row of a table of counts has several results: compare the two "
+            "tables, or release one with a row per person",
         )
     name = weights_column(mode.columns, weighting, "a file")
     source, target, written = destined(path, to, format, (*mode.columns, str(name)))

@@ -53,6 +53,9 @@ NUMBERS: dict[str, dict[str, Kind]] = {
 }  # fmt: skip
 """The columns of an audit's tables that are no columns of the user's."""
 
+WEIGHT, PEOPLE = "weight", "people"
+"""Columns that are headed by what numbers of people are counted in."""
+
 MOST_ROWS = 8
 """So many bounds, and rates within segments, are shown; JSON has all."""
 
@@ -195,7 +198,10 @@ def _sections(
         return [at for at in range(rows) if at % counts.domain.y.size not in counts.domain.shown_outcomes]
 
     def table(key: str, found: pd.DataFrame, **more: Any) -> Table:
-        return Table.of(key, found, NUMBERS[key], **more)
+        kinds = NUMBERS[key]
+        if counts.weighed:
+            kinds = {name: "weight" if name in (WEIGHT, PEOPLE) else kind for name, kind in kinds.items()}
+        return Table.of(key, found, kinds, **more)
 
     def by_group(key: str, found: pd.DataFrame, **more: Any) -> Table:
         """A table with a row for each group, or one for each of its outcomes."""

@@ -19,7 +19,7 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Domain
 from evenhand.errors import DataError, Option, SpecError, warn
 from evenhand.findings.theory.rates import by_group_and_outcome
-from evenhand.kernel import Kernel, for_apply
+from evenhand.kernel import Kernel, for_apply, unchanged
 from evenhand.kernel.achieved import group_rates
 from evenhand.kernel.strangers import Policy
 from evenhand.spec import Problem
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 WEIGHT = "sample_weight"
 """What scikit-learn calls the weights of rows."""
+
+EXPANDED = "the expanded table"
+"""What models learn from where there is no released file."""
 
 ENOUGH = 20
 """People of a group by whom those who share some of their features are judged."""
@@ -201,6 +204,7 @@ def predicted_scores(
     people: Counts | None = None,
     policy: Policy = "keep",
     decided: bool = False,
+    released: Counts | None = None,
 ) -> Numbers:
     """Return the mean score by group and outcome of a model that learned the released outcome well.
 
@@ -208,14 +212,15 @@ def predicted_scores(
     learned p(ŷ|x̂), eq. (9). ``people`` are whom it scores, by default those that were fitted: they are transformed in
     apply mode, in which whose (d, x) the fitted table did not have keep it. The ``policy`` is that of :func:`learned`.
     With ``decided`` it is the share of people for whom each outcome is the likeliest at the x̂ that they draw: what such
-    a model decides, which no bound covers.
+    a model decides, which no bound covers. With ``released`` it learned from one release, of these counts.
     """
     people = counts if people is None else people
-    table = learned(counts, kernel, protected=protected, policy=policy, blind=problem.blind)
+    shown, drawn = (counts, kernel) if released is None else (released, unchanged(released))
+    table = learned(shown, drawn, protected=protected, policy=policy, blind=problem.blind)
     reduced = for_apply(kernel, counts, blind=problem.blind)
     before = people.people_before_outcome
     d, x = np.divmod(before.cells, people.domain.x.size)
-    there, group = positions(counts.groups.cells, d)
+    there, group = positions(shown.groups.cells, d)
     own = counts.features.cells if problem.blind else counts.people_before_outcome.cells
     found, row = positions(own, x if problem.blind else before.cells)
     # Everybody's possible x̂, with its probability: those of their row, or the x that they have.

@@ -130,6 +130,7 @@ def monitor(
     ``released`` says of a table, by its counts where outcomes are known, that the mapping wrote it itself.
     """
     given, columns = engines.columns_in(table, problem.csv)
+    engines.refuse_mistaken(given, problem.csv, weighting)
     release, apply = modes
     domain = release.domain
     missing = [name for name in problem.protected if name not in columns]
@@ -147,7 +148,6 @@ def monitor(
     met: Meeting | None = None
     if outcomes:
         met = meeting(release, rows)
-        tables.unmistaken(met.counts, weighting)
         covered, uncounted = met.coverage, met.uncounted
         uncounted = (*uncounted, *without_people(fitted, met.counts), *of_new_groups(fitted, met))
     else:
@@ -308,9 +308,11 @@ def _bound_words(problem: Problem, found: Monitored, judged: Sequence[Judgement]
     verdicts = [overall(words) for words in both.values()]
     counted = ", ".join(f"{verdicts.count(word)} {word}" for word in (VIOLATED, MET, UNDECIDED) if word in verdicts)
     yield f"of {len(verdicts)} parity constraint{'s' * (len(verdicts) > 1)}: {counted}"
-    over = sorted((j for j in judged if j.verdict == VIOLATED), key=lambda j: j.bound - j.low)
-    for each in over[:MOST_TOLD]:
-        yield f"{VIOLATED}: {each.where}, {each.held}"
+    over = sorted((j for j in judged if j.verdict == VIOLATED), key=lambda j: j.low - j.bound)
+    # Of both orders the worse one.
+    worst = list({each.comparison: each for each in over}.values())
+    for judgement in sorted(worst, key=lambda j: j.bound - j.low)[:MOST_TOLD]:
+        yield f"{VIOLATED}: {judgement.where}, {judgement.held}"
 
 
 def _unwatched(problem: Problem, domain: Domain) -> Iterator[str]:

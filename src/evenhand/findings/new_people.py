@@ -163,12 +163,15 @@ class Realised:
         How far apart the rates are at worst, for each parity constraint.
     verdict : Verdict
         Whether every parity constraint holds: how many are violated, the worst of them, and if by less than one person.
+    weighed : bool
+        Whether rows had survey weights: then ``weight`` is no number of people.
     """
 
     rates: pd.DataFrame
     bounds: pd.DataFrame
     words: tuple[str, ...]
     verdict: Verdict
+    weighed: bool = False
 
     @property
     def kept(self) -> bool | None:
@@ -277,7 +280,7 @@ def realised(problem: Problem, fitted: Counts, met: Meeting, origin: tuple[Count
     remarks = tuple(of_new_groups(fitted, met))
     held = verdict(counts, parts, (*uncounted, *segments), decided=not segments, remarks=remarks)
     listed = tables.beside(by_group_and_outcome(counts), rates)
-    return Realised(listed, bounds.table(counts, parts), tuple(words), held)
+    return Realised(listed, bounds.table(counts, parts), tuple(words), held, counts.weighed)
 
 
 def _released_segments(problem: Problem, fitted: Counts) -> Iterator[str]:

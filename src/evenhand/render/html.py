@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from evenhand.render.chart import figure
 from evenhand.render.markup import Markup, element, joined
 from evenhand.render.section import NUMBERS, Fact, Section, Table
-from evenhand.render.sentences import caption, facts, heading, sentence, title
+from evenhand.render.sentences import caption, column_heading, facts, sentence, title
 from evenhand.render.sentences import shown as cell_of
 
 LONG_WORD = 20
@@ -43,7 +43,7 @@ def definitions(found: Iterable[Fact]) -> Markup:
 
 def grid(table: Table) -> Markup:
     """Return a table: numbers to the right; on a narrow page every cell has the heading of its column beside it."""
-    names = [column.name if column.own else heading(column.name) for column in table.columns]
+    names = [column_heading(column) for column in table.columns]
     rows = table.shown
     above = caption(table.key, table.fields)
     if table.more:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from evenhand.render.section import NUMBERS, Section, Table
-from evenhand.render.sentences import caption, facts, heading, sentence, shown, title
+from evenhand.render.sentences import caption, column_heading, facts, sentence, shown, title
 from evenhand.text import printable
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~$&@]|:(?=//)|(?<=\bwww)\.)", re.IGNORECASE)
@@ -54,7 +54,7 @@ def _table(table: Table) -> Iterator[str]:
         yield escaped(above)
         yield ""
     columns = [(at, column) for at, column in enumerate(table.columns) if not column.detail]
-    names = [escaped(column.name if column.own else heading(column.name)) for _, column in columns]
+    names = [escaped(column_heading(column)) for _, column in columns]
     yield f"| {' | '.join(names)} |"
     yield "|" + "|".join(" ---: " if column.kind in NUMBERS else " --- " for _, column in columns) + "|"
     for row in table.shown:

@@ -48,6 +48,7 @@ def percent(value: float, digits: int = 1) -> str:
 
 FORMATS: dict[str, Callable[[Any], str]] = {
     "people": people,
+    "weight": people,
     "rate": percent,
     "share": lambda value: percent(value, 2),
     "whole": lambda value: percent(value, 0),

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-Kind = Literal["people", "rate", "share", "ratio", "points", "cost", "loss", "number", "violation", "text", "flag"]
+Kind = Literal[
+    "people", "weight", "rate", "share", "ratio", "points", "cost", "loss", "number", "violation", "text", "flag"
+]
 """What a value is, which decides how it is written (``render.numbers``)."""
 
 Mark = Literal["dots", "bars", "lines", "heat"]
@@ -23,7 +25,7 @@ Where = Mapping[str, Any]
 ANYBODY: Where | None = None
 """In place of a part, where a row or a note may reveal any."""
 
-NUMBERS = frozenset({"people", "rate", "share", "ratio", "points", "cost", "loss", "number", "violation"})
+NUMBERS = frozenset({"people", "weight", "rate", "share", "ratio", "points", "cost", "loss", "number", "violation"})
 """The kinds that are aligned to the right."""
 
 

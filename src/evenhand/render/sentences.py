@@ -12,7 +12,7 @@ from string import Formatter
 from typing import Any
 
 from evenhand.render.numbers import FORMATS, written
-from evenhand.render.section import Fact, Note
+from evenhand.render.section import Column, Fact, Note
 
 MOST_LISTED = 5
 """So many of a list are written; the tables have all."""
@@ -280,8 +280,7 @@ SENTENCES: dict[str, str] = {
     ),
     "theory.weights": (
         "The weights sum to {total:g}, and {people} independent people were assumed, each cell having its share of "
-        "them; if the weights are themselves counts of people, the number to assume is {rounded}. Unequal weights make "
-        "the truth more uncertain than these numbers say."
+        "them. Unequal weights make the truth more uncertain than these numbers say."
     ),
     "robustness.radius": (
         "With {people:,} people over {cells:,} cells, the table is within a KL divergence of {radius:.4g} of its "
@@ -402,6 +401,7 @@ CAPTIONS: dict[str, str] = {
 
 HEADINGS: dict[str, str] = {
     "weight": "People",
+    "by_weight": "People by weight",
     "rule": "Who is in it",
     "objective": "Utility loss",
     "max_violation": "Largest violation",
@@ -468,6 +468,13 @@ def title(key: str, fields: Mapping[str, Any]) -> str:
 def caption(key: str, fields: Mapping[str, Any]) -> str:
     """Return what stands above a table; empty where nothing does."""
     return fill(CAPTIONS.get(key, ""), fields)
+
+
+def column_heading(column: Column) -> str:
+    """Return the heading of a column: a column of the user's table is headed by its own name."""
+    if column.own:
+        return column.name
+    return heading("by_weight" if column.kind == "weight" else column.name)
 
 
 def heading(name: str) -> str:

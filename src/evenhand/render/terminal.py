@@ -13,7 +13,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from evenhand.render.section import NUMBERS, Column, Section, Table
-from evenhand.render.sentences import caption, facts, heading, sentence, title
+from evenhand.render.sentences import caption, column_heading, facts, sentence, title
 from evenhand.render.sentences import shown as cell
 from evenhand.text import printable
 
@@ -95,11 +95,6 @@ def _table(table: Table, console: Console) -> RenderableType:
     if table.more:
         parts.append(Text(f"… and {table.more:,} more", style="dim"))
     return Group(*parts)
-
-
-def column_heading(column: Column) -> str:
-    """Return the heading of a column: a column of the user's table is headed by its own name."""
-    return column.name if column.own else heading(column.name)
 
 
 def grid_of(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> Grid:

@@ -25,7 +25,7 @@ from evenhand.findings.cells import told_outcome
 from evenhand.findings.discretion import Discretion, discreet
 from evenhand.findings.document import Json
 from evenhand.findings.driving import drivers, room
-from evenhand.findings.models import predicted_scores
+from evenhand.findings.models import EXPANDED, predicted_scores
 from evenhand.findings.naming import group_levels, group_names, holder_names
 from evenhand.findings.prices import Prices
 from evenhand.kernel import Kernel, unchanged
@@ -124,17 +124,19 @@ def scores(problem: Problem, audit: Audit, shown: Discretion) -> list[Json]:
     return _by_group(problem, audit.scores, ("seeing_protected", "not_seeing_protected"), shown)
 
 
-def decisions(m: Mapped, shown: Discretion) -> Json:
+def decisions(m: Mapped, shown: Discretion, released: tuple[str, Counts] | None = None) -> Json:
     """Return what a plain model decides before and after: the shares of each group for whom an outcome is likeliest.
 
-    The model is the table of shares that everybody's features show, of the table as it is and of what is released; it
-    sees the protected columns or does not. No bound covers it.
+    The model is the table of shares that everybody's features show, of the table as it is and of what is released: of
+    one file, given its name and counts, else of the expanded table. It sees the protected columns or does not. No bound
+    covers it.
     """
     told = told_outcome(m.problem, m.counts)
+    learned_from, counted = (EXPANDED, None) if released is None else released
     found = {
-        (sees, when): predicted_scores(m.problem, m.counts, kernel, protected=sees, decided=True)[:, told]
+        (sees, when): predicted_scores(m.problem, m.counts, kernel, protected=sees, decided=True, released=of)[:, told]
         for sees in (False, True)
-        for when, kernel in (("before", unchanged(m.counts)), ("after", m.kernel))
+        for when, kernel, of in (("before", unchanged(m.counts), None), ("after", m.kernel, counted))
     }
     names = {False: "not_seeing", True: "seeing"}
     rows: list[Json] = [
@@ -153,7 +155,7 @@ def decisions(m: Mapped, shown: Discretion) -> Json:
         f"{name}_protected": {when: spread(found[sees, when][shown.groups]) for when in ("before", "after")}
         for sees, name in names.items()
     }
-    return {"outcome": m.counts.domain.y.words(told), "rows": rows, "apart": apart}
+    return {"outcome": m.counts.domain.y.words(told), "learned_from": learned_from, "rows": rows, "apart": apart}
 
 
 def spread(rates: Numbers) -> Json | None:

@@ -139,7 +139,8 @@ def _gains(s: Json) -> Answer:
         return Answer("gains", question, "not stated", (why,), "open", "gains")
     good = f"{outcome_name(s)}={ledger['favourable']}"
     helped, harmed = ledger["helped"], ledger["harmed"]
-    answer = f"{_who(helped)} better off, {_who(harmed)} worse off"
+    by = ", by weight" if s["table"]["weighed"] and (helped or harmed) else ""
+    answer = f"{_who(helped)} better off, {_who(harmed)} worse off{by}"
     down, words = ledger["levelled_down"], list[str]()
     if down:
         named = [f"{short_name(row['group'])} from {percent(row['before'])} to {percent(row['after'])}" for row in down]
@@ -212,16 +213,16 @@ def decided(s: Json) -> str:
     apart = plain_one if fitted is None else fitted["apart"]
     if apart["before"] is None or apart["after"] is None:
         return "No group has people enough to be shown."
-    sees = "sees" if fitted is not None and fitted["sees_protected"] else "does not see"
-    which, more = "A plain model", ""
+    which, sight, source, more = "A plain model", "without", found["learned_from"], ""
     if fitted is not None:
-        which = f"The model fitted here, after learning from {fitted['learned_from']}"
-        more = f" A plain model, learned from the expanded table: {_times(plain_one)}."
+        more = f" A plain model, learned from {source}: {_times(plain_one)}."
+        which, source = "The model fitted here", fitted["learned_from"]
+        sight = "with" if fitted["sees_protected"] else "without"
     times = "" if not apart["before"]["high"] and not apart["after"]["high"] else f": {_times(apart)}"
     return (
-        f"{which}, which {sees} the protected columns, decides {found['outcome']} for {_range(apart['before'])} "
-        f"before, and for {_range(apart['after'])} after{times}.{more} Equally likely outcomes count in equal parts, "
-        f"of two a half each. No bound covers decisions."
+        f"{which}, {sight} the protected columns, decides {found['outcome']} for {_range(apart['before'])} before, "
+        f"and for {_range(apart['after'])} after learning from {source}{times}.{more} Equally likely outcomes count in "
+        f"equal parts, of two a half each. No bound covers decisions."
     )
 
 

@@ -287,7 +287,8 @@ def decisions(s: Json) -> list[Pairs]:
         chart(title, _apart_words(fitted["apart"]), told, "decision_before", "decision")
     for name, sight in (("not_seeing_protected", "does not see"), ("seeing_protected", "sees")):
         title = f"Decided {found['outcome']} by a plain model that {sight} the protected columns"
-        chart(title, _apart_words(found["apart"][name]), found["rows"], f"{name}_before", f"{name}_after")
+        note = f"After learning from {found['learned_from']}. {_apart_words(found['apart'][name])}"
+        chart(title, note, found["rows"], f"{name}_before", f"{name}_after")
     return charts
 
 

@@ -152,6 +152,11 @@ def group_heading(s: Json) -> str:
     return f"Group ({', '.join(c['name'] for c in s['table']['columns'] if c['role'] == 'protected')})"
 
 
+def people_heading(s: Json) -> str:
+    """Say what numbers of people are counted in."""
+    return people_words(s).capitalize()
+
+
 def _levels(s: Json) -> Table:
     missing = {row["column"]: row for row in s["table"]["coverage"] if row["what"] == "missing"}
     rows = []
@@ -204,7 +209,7 @@ def _rates(s: Json) -> Table:
     shown, which = _drawn(s, s["rates"]["rows"])
     return Table(
         f"Rates by group, with {s['rates']['confidence']:.0%} intervals that hold all at once{which}",
-        (group_heading(s), "Outcome", "People", "Before", "After", "Interval before", "Interval after"),
+        (group_heading(s), "Outcome", people_heading(s), "Before", "After", "Interval before", "Interval after"),
         5,
         tuple(
             (
@@ -246,7 +251,7 @@ def _groups(s: Json) -> Table:
         )
         for row in shown
     ]
-    return Table(f"By group{of}", (group_heading(s), "People", heading, "Expected distortion"), 3, tuple(rows))
+    return Table(f"By group{of}", (group_heading(s), people_heading(s), heading, "Expected distortion"), 3, tuple(rows))
 
 
 def _ledger(s: Json) -> Table:
@@ -260,7 +265,7 @@ def _ledger(s: Json) -> Table:
         )
         for row in shown
     ]  # fmt: skip
-    headings = (group_heading(s), "People", "Helped", "Harmed", "Unchanged", "Rate before", "Rate after")
+    headings = (group_heading(s), people_heading(s), "Helped", "Harmed", "Unchanged", "Rate before", "Rate after")
     caption = f"Who is helped and who is harmed: {outcome_name(s)}={found['favourable']} is good for a person{of}"
     return Table(caption, headings, 6, tuple(rows))
 
@@ -270,7 +275,9 @@ def _columns(s: Json) -> Table:
         (row["column"], str(row["from"]), str(row["to"]), expected_people(row["people"]), percent(row["share"], 2))
         for row in s["changes"]["columns"]
     ]
-    return Table("By column, in expectation", ("Column", "From", "To", "People", "Share of all"), 2, tuple(rows))
+    return Table(
+        "By column, in expectation", ("Column", "From", "To", people_heading(s), "Share of all"), 2, tuple(rows)
+    )
 
 
 def _predicted(s: Json) -> Table:
@@ -312,7 +319,9 @@ def _prices(s: Json) -> Table:
 def _cell_prices(s: Json) -> Table:
     found = (s["prices"] or {"cells": []})["cells"]
     rows = [(row["constraint"], row["where"], f"{row['weight']:,.0f}", number(row["price"])) for row in found]
-    return Table("The limits of single cells that cost most", ("Budget", "Cell", "People", "Price"), 2, tuple(rows))
+    return Table(
+        "The limits of single cells that cost most", ("Budget", "Cell", people_heading(s), "Price"), 2, tuple(rows)
+    )
 
 
 def _frontier(s: Json) -> Table:
@@ -337,7 +346,7 @@ def _file(s: Json) -> Table:
          percent(row["after"]))
         for row in shown
     ]  # fmt: skip
-    headings = (group_heading(s), "Outcome", "People", "In the table", "In this file")
+    headings = (group_heading(s), "Outcome", people_heading(s), "In the table", "In this file")
     return Table(f"Rates in this very file{of}", headings, 3, tuple(rows))
 
 

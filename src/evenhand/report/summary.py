@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evenhand._version import __version__
+from evenhand.data.counts import Counts
 from evenhand.errors import SpecError
 from evenhand.findings.assurance import Assurance
 from evenhand.findings.audit import Audit
@@ -65,8 +66,8 @@ class Material(assurance.Mapped):
     ``fitted`` holds the rates of a model that was fitted, with what is said of it; ``frontier`` its points, edges
     and words; ``other_columns`` those of a given table that the problem does not name, None where no table was given;
     ``command`` what writes the same report again; ``promised`` what a confidence promises of the population; ``file``
-    what is known of one released file, and ``sign_off`` who signed, None where none was given; ``fitted_by`` is the
-    command that fitted the mapping, where one did.
+    what is known of one file, ``released`` the name and counts of one that models learn from; ``sign_off`` who signed,
+    None where none was given; ``fitted_by`` is the command that fitted the mapping, where one did.
     """
 
     certificate: Certificate
@@ -81,6 +82,7 @@ class Material(assurance.Mapped):
     other_columns: tuple[str, ...] | None = None
     promised: Assurance | None = None
     file: Json | None = None
+    released: tuple[str, Counts] | None = None
     sign_off: list[Json] | None = None
     fitted_by: str | None = None
 
@@ -126,7 +128,7 @@ def summary(material: Material) -> Json:
         "sign_off": m.sign_off,
         "by_level": people.by_level(m.counts, m.problem, m.kernel, shown),
         "worst_off": people.worst_off(m.problem, m.counts, m.kernel, m.achieved, shown),
-        "decisions": assurance.decisions(m, shown),
+        "decisions": assurance.decisions(m, shown, m.released),
         "models": {"predicted": assurance.scores(m.problem, m.audit, shown), "fitted": m.fitted},
         "cost": assurance.cost(m, m.prices, m.certificate.objective, frontier, shown),
         "prices": None if m.prices is None else assurance.prices(m, m.prices, shown),

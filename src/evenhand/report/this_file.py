@@ -83,7 +83,8 @@ def _compared(manifest: Manifest, problem: Problem, shown: Discretion) -> list[s
     balanced = manifest.mode == "release" and manifest.options.get("draw") == "balanced"
     # By weight one person may count for many; and features are not drawn together, outcomes are.
     of_outcomes = not any(form.compares_features for form in forms)
-    if violated and balanced and of_outcomes and manifest.options.get("weights") is None:
+    weighed = problem.weights is not None or manifest.options.get("weights") is not None
+    if violated and balanced and of_outcomes and not weighed:
         said.append(ROUNDED)
     return said
 

@@ -547,7 +547,7 @@ def check_problem(problem: Any) -> None:
 def weighting_of(problem: Problem, weights: Any, frequencies: Any) -> Weighting | None:
     """Return by what the rows of the problem's own table count: as it is asked, else as the problem says."""
     check_problem(problem)
-    return Weighting.of(weights, frequencies) or problem.weighting
+    return Weighting.chosen(Weighting.of(weights, frequencies), problem.weighting)
 
 
 def weighted_by(problem: Problem, weighting: Weighting | None) -> Problem:

@@ -43,6 +43,7 @@ from evenhand.tables.learned import (
 from evenhand.tables.numbering import NULL
 from evenhand.tables.person import Lookup, Placed, Record
 from evenhand.tables.reading import (
+    ENOUGH_ROWS,
     Levelled,
     cells,
     conditional_rows,
@@ -58,7 +59,7 @@ from evenhand.tables.reading import (
     level_rows,
     levels_in,
     refuse_gaps,
-    unmistaken,
+    refuse_mistaken,
     variable_of,
     weights_column,
     weights_of,
@@ -87,6 +88,7 @@ from evenhand.tables.writing import (
 )
 
 __all__ = [
+    "ENOUGH_ROWS",
     "HOLDS",
     "NEW_GAP",
     "NULL",
@@ -146,6 +148,7 @@ __all__ = [
     "quoted",
     "read",
     "refuse_gaps",
+    "refuse_mistaken",
     "refuse_other_kinds",
     "refuse_taken",
     "replace",
@@ -155,7 +158,6 @@ __all__ = [
     "to_pandas",
     "unlike_fitted",
     "unlike_words",
-    "unmistaken",
     "unused",
     "values",
     "variable_of",

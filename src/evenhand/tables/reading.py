@@ -18,7 +18,7 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import MISSING, Axis, Domain, Role, Value, Variable, in_words
 from evenhand.data.levels import UNSEEN
 from evenhand.data.profile import Profile
-from evenhand.data.weighting import SURVEY, Weighting
+from evenhand.data.weighting import SURVEY, Weighting, look_like_counts
 from evenhand.errors import DataError, Made, Setting, SpecError, did_you_mean, some_of, warn
 from evenhand.spec import Occurrence, Ordinal, Problem, check_problem, weighting_of
 from evenhand.spec.agreement import favourable_code
@@ -39,6 +39,10 @@ from evenhand.tables.columns import (
 from evenhand.tables.frames import Frame, read, take
 from evenhand.tables.learned import leaves, leaves_and_unlike, variable_of_tree
 from evenhand.tables.sampling import Groups, sample_of
+from evenhand.tables.survey import distinct
+
+ENOUGH_ROWS = 5_000
+"""So many are looked at to tell survey weights from numbers of people."""
 
 PROBABILITY = "probability"
 """The column of a conditional's frame that holds p(ŷ|x̂)."""
@@ -79,21 +83,30 @@ def count_frame(problem: Problem, frame: Frame, weighting: Weighting | None) -> 
     """Count a frame's rows; refuse weights that look like numbers of people."""
     table = read(frame)
     weight = weights_of(problem.columns, table, weighting)
+    refuse_mistaken(table, weighting)
     if weighting is None or weight is None:
         return count_rows(problem, table, None)
     # Rows that are one person each have a place in the table, which errors name.
     both = (weighting.people(weight), weighting.squares(weight)) if weighting.repeats else (None, None)
-    return unmistaken(count_rows(problem, table, weight, both[0], squares=both[1]), weighting)
+    return count_rows(problem, table, weight, both[0], squares=both[1])
 
 
-def unmistaken(counts: Counts, weighting: Weighting | None) -> Counts:
-    """Return counts; refuse weights that look like numbers of people, or warn of them where a problem states them."""
-    if weighting is None or weighting.repeats or weighting.sampled or not counts.looks_like_table_of_counts:
-        return counts
-    if not weighting.deliberate:
-        raise SpecError(*weighting.mistakable)
-    warn(*weighting.mistakable)
-    return counts
+def refuse_mistaken(table: nw.DataFrame[Any], weighting: Weighting | None) -> None:
+    """Refuse weights that look like numbers of people in the first rows; warn of those that a problem states."""
+    if weighting is None or weighting.repeats or weighting.sampled or weighting.column not in (None, *table.columns):
+        return
+    some = table.head(ENOUGH_ROWS)
+    given: Any = weighting.given[: len(some)] if weighting.column is None else some[weighting.column].to_list()
+    weight = pd.to_numeric(pd.Series(given, dtype=object), errors="coerce").to_numpy(dtype=float)
+    # Weights of another length, and what is no number or of nobody, are refused where they are read, or do not count.
+    kept = np.flatnonzero(weight > 0)
+    if len(weight) != len(some) or not len(kept) or np.any(weight[kept] % 1):
+        return
+    others = distinct(some[[name for name in some.columns if name != weighting.column]])
+    if look_like_counts(weight[kept], [each.codes[kept] for each in others]):
+        if not weighting.deliberate:
+            raise SpecError(*weighting.mistakable)
+        warn(*weighting.mistakable)
 
 
 def count_rows(

@@ -14,7 +14,7 @@ import numpy as np
 from evenhand import tables
 from evenhand.arrays import Cells
 from evenhand.data.weighting import Weighting
-from evenhand.errors import DataError, SpecError
+from evenhand.errors import DataError, Option, SpecError
 from evenhand.kernel.balance import LARGEST_STRATUM, Allotment, allot
 from evenhand.kernel.draws import seeded_draws
 from evenhand.tables import Table
@@ -40,7 +40,9 @@ BLOCK = 1 << 20
 def split(mode: Transformer, table: Table, how: How, weighting: Weighting, *, text: bool = False) -> Transformed:
     """Draw how many people of each row have each result, and write one row for each; rows of nobody are left out."""
     if how.key is not None:
-        raise SpecError("frequencies say that a row is several people, and a key that it is one; leave key out")
+        raise SpecError(
+            "frequencies say that a row is several people, and a key that it is one; leave out ", Option("key")
+        )
     name = weighting.column
     if name is None:
         raise SpecError("frequencies must name a column here: the result has one, too")

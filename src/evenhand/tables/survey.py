@@ -18,9 +18,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenhand.arrays import Cells, Numbers
-from evenhand.data.counts import PAIRS_EXPECTED, expected_pairs
 from evenhand.data.domain import Value
-from evenhand.data.weighting import Weighting
+from evenhand.data.weighting import Weighting, look_like_counts
 from evenhand.errors import DataError, SpecError, did_you_mean, some_of
 from evenhand.tables.columns import REAL, WHOLE
 from evenhand.tables.frames import Frame, read
@@ -34,6 +33,9 @@ ONLY_AMONG_NUMBERS = ("-", ".")
 STORED = (str, int, float, np.number, Decimal)
 
 MISSING = -1
+
+FEW_COLUMNS, SOME_ROWS = 16, 5_000
+"""Of so many columns at most, and of the first rows, it is asked whether a table is one of counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +129,23 @@ class Survey:
     def people(self) -> int:
         return self.rows if self.row_people is None else int(self.row_people.sum())
 
+    def like_frequencies(self, used: Collection[str]) -> str | None:
+        """Return a column that may say for how many people a row stands: no two rows agree in the others."""
+        if len(self.columns) > FEW_COLUMNS:
+            return None
+        # An index comes first, and numbers rows one by one.
+        for column in reversed(self.columns):
+            if not column.whole or column.missing or column.name in used:
+                continue
+            others = [each.codes[:SOME_ROWS] for each in self.columns if each is not column]
+            least, most = int(column.values[0]), int(column.values[-1])
+            if least >= 0 and most - least + 1 != self.rows:
+                people = np.asarray(column.values, dtype=float)[column.codes[:SOME_ROWS]]
+                there = np.flatnonzero(people)
+                if look_like_counts(people[there], [codes[there] for codes in others]):
+                    return column.name
+        return None
+
 
 def survey(
     table: Frame | Sequence[Distinct],
@@ -175,7 +194,7 @@ def survey(
         read_as = [replace(each, **_remaining(each, kept)) for each in read_as]
         columns, weight = tuple(_column(each, missing_values, parse) for each in read_as), weight[kept]
     columns = tuple(each for each in columns if each.name != weights)
-    if not weighting.repeats and not weighting.deliberate and _look_like_counts(columns, weight):
+    if not weighting.repeats and not weighting.deliberate and look_like_counts(weight, [c.codes for c in columns]):
         raise SpecError(*weighting.mistakable)
     people = weighting.people(weight)
     scaled = weight * (people.sum() / weight.sum())
@@ -210,21 +229,6 @@ def by_code(codes: Cells, each: Numbers | None, size: int) -> Numbers:
     """Add up rows by their code; those without one are left out."""
     there = codes >= 0
     return np.bincount(codes[there], None if each is None else each[there], minlength=size).astype(np.float64)
-
-
-def _look_like_counts(columns: Sequence[Column], weight: Numbers) -> bool:
-    """Whether weights may be numbers of people: whole, while no two rows agree in what is not a number of the row.
-
-    Of people some would be alike: where several pairs are to be expected, and there is none, equal rows were put
-    together.
-    """
-    # An index differs in every row, and so hides rows that are equal.
-    codes = [each.codes for each in columns if len(each.values) < len(weight)]
-    if not codes or not np.any(weight > 1) or np.any(weight != np.rint(weight)):
-        return False
-    if expected_pairs(codes) < PAIRS_EXPECTED:
-        return False
-    return not pd.DataFrame(dict(enumerate(codes))).duplicated().any()
 
 
 def _is_nested(series: nw.Series[Any]) -> bool:

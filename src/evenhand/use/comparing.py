@@ -309,6 +309,7 @@ def _read(
     hide_below: float,
 ) -> _Met:
     """Take the people of a table; those of an outcome or a group that the second mapping does not know are left out."""
+    engines.refuse_mistaken(table, b.problem.csv, weighting)
     given = engines.opened(table, b.problem.csv)
     counted = tables.weights_of(b.problem.columns, given.table, weighting)
     weight = np.ones(len(given.table)) if counted is None else counted

@@ -46,7 +46,7 @@ def find_person(
         few = "; ".join(f"row {each.position + 1:,} ({_in_short(each, problem)})" for each in rows)
         more = f", and {number - len(rows):,} more" if number > len(rows) else ""
         raise DataError(
-            f"{number:,} people in {os.fspath(table)!r} have {said}: {few}{more}; say more of the one you mean"
+            f"{number:,} rows of {os.fspath(table)!r} have {said}: {few}{more}; say more of the one you mean"
         )
     return _person(about, rows[0])
 

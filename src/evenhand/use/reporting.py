@@ -19,15 +19,17 @@ from typing import Any, cast, get_args
 
 from evenhand import check, tables
 from evenhand.data import FEW_PEOPLE
+from evenhand.data.counts import Counts
 from evenhand.data.sentences import ANYBODY, Said
 from evenhand.data.weighting import Weighting
-from evenhand.engines import AnyTable, is_path, opened, read_file, weighting_in
+from evenhand.engines import AnyTable, distinct_rows, is_path, opened, read_file, refuse_mistaken, weighting_in
 from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
 from evenhand.files import replace_file, together
 from evenhand.findings.bounds import said_bound
 from evenhand.findings.discretion import Discretion
 from evenhand.findings.manifest import Manifest
-from evenhand.findings.models import check_model, model_rates
+from evenhand.findings.models import EXPANDED, check_model, model_rates
+from evenhand.findings.new_people import meeting
 from evenhand.findings.theory.rates import share
 from evenhand.optimise.solve.structured.threads import one_thread
 from evenhand.report import assurance
@@ -199,6 +201,7 @@ def report_on(
         fitted = other_columns = None
         if frame is not None:
             people, weighting = weighting_in([mapping.problem], _read(mapping, frame), weights, frequencies)
+            refuse_mistaken(people, mapping.problem.csv, weighting)
             fitted = _fitted(mapping, people, weighting, checked, model, sees_protected, missing, settings)
             used = {*mapping.problem.columns, None if weighting is None else weighting.column}
             columns = opened(people, mapping.problem.csv).table.columns
@@ -212,6 +215,7 @@ def report_on(
                 prices=mapping.prices() if mapping.has_prices else None, fitted=fitted,
                 promised=mapping.assurance, frontier=traced, settings=settings, source=known_source,
                 other_columns=other_columns, file=_this_file(mapping, checked, settings),
+                released=_released(mapping, checked),
                 sign_off=_signed(sign_off or signed), fitted_by=mapping.fitted_by,
                 command=command or _called(
                     source, frame=frame, weights=weights, frequencies=frequencies, model=model,
@@ -288,6 +292,23 @@ def _this_file(mapping: Mapping, manifest: Manifest | None, settings: Settings) 
     )  # fmt: skip
 
 
+def _teaches(mapping: Mapping, manifest: Manifest) -> bool:
+    """Whether models learn from the file of a manifest: one that was released, with values for the features."""
+    # Names of bins are no values that a model could be applied to; a file of features has no outcomes to learn from.
+    return manifest.mode == "release" and not (manifest.options["restore"] == "label" and mapping.problem.bins)
+
+
+def _released(mapping: Mapping, manifest: Manifest | None) -> tuple[str, Counts] | None:
+    """Return the name of the file that models learn from, and how many people it has in every cell."""
+    if manifest is None or manifest.realised is None or not _teaches(mapping, manifest):
+        return None
+    problem, options = mapping.problem, manifest.options
+    path = manifest.output.path(manifest.folder)
+    _, weighting = weighting_in([problem], path, options["weights"], options["frequencies"])
+    rows = distinct_rows(mapping.counts.domain, path, problem.csv, weighting)
+    return manifest.output.name, meeting(mapping.release_mode.with_missing(options["missing"]), rows).counts
+
+
 def _read(mapping: Mapping, table: AnyTable) -> Any:
     """Return a table in memory."""
     problem = mapping.problem
@@ -309,10 +330,8 @@ def _fitted(
     settings: Settings,
 ) -> dict[str, Any]:
     """Fit a model on the table as it is and as released, and return what either scores and decides."""
-    released, learned_from = None, "the expanded table"
-    # Names of bins are no values that a model could be applied to; a file of features has no outcomes to learn from.
-    restored = manifest is not None and not (manifest.options["restore"] == "label" and mapping.problem.bins)
-    if manifest is not None and manifest.mode == "release" and restored:
+    released, learned_from = None, EXPANDED
+    if manifest is not None and _teaches(mapping, manifest):
         released, learned_from = _read(mapping, manifest.output.path(manifest.folder)), manifest.output.name
     # First of the release, which refuses a table that no model can be fitted on.
     counting = {} if weighting is None else {weighting.option: weighting.given}

@@ -251,10 +251,10 @@ def test_weights_are_said(compas):
         counts = eh.count(replace(compas.problem, weights="people"), cells)
     found = robustness(counts, counts.outcome_by_group, 0.0, bound=0.7, pairwise=True)
     assert found.people == len(cells)
-    assert "the number to assume is 5278" in found.sentences()[-1]
+    assert "The weights sum to 5278, and 142 independent people were assumed" in found.sentences()[-1]
     told = robustness(counts, counts.outcome_by_group, 0.0, bound=0.7, pairwise=True, people=5278)
     assert told.people == 5278
-    assert "the number to assume is 5278" not in told.sentences()[-1]
+    assert "The weights sum to 5278" not in told.sentences()[-1]
 
 
 def test_searches():

@@ -20,6 +20,7 @@ from awkward import (
     problem,
     transformed,
 )
+from berkeley import admissions
 
 import evenhand as eh
 from evenhand.engines import spark as engine
@@ -87,6 +88,13 @@ def test_weights_that_are_none(spark):
         eh.fit(problem(), given, weights="age")
     with pytest.raises(eh.DataError, match="give its name"):
         eh.fit(problem(), given, weights=[1.0] * 100)
+
+
+def test_a_table_of_counts_is_not_taken_for_survey_weights(spark):
+    costs = eh.Distortion({"Admit": eh.Nominal(1)})
+    berkeley = eh.Problem(protected=["Gender"], features=["Dept"], outcome="Admit", distortion=costs)
+    with pytest.raises(eh.SpecError, match="looks like a table of counts"):
+        eh.fit(berkeley, spark.createDataFrame(arrow(admissions())), weights="Freq")
 
 
 def test_nothing_runs_until_rows_are_asked_for(spark):

@@ -45,7 +45,7 @@ def people_notes(counts: Counts, people: int) -> tuple[Note, ...]:
     total = float(counts.weight.sum())
     if math.isclose(total, people, rel_tol=SAME_WEIGHT):
         return ()
-    return (Note("theory.weights", {"total": total, "people": people, "rounded": round(total)}),)
+    return (Note("theory.weights", {"total": total, "people": people}),)
 
 
 def share(what: str, value: float) -> float:

@@ -19,7 +19,7 @@ from evenhand.data.counts import Counts
 from evenhand.data.weighting import Weighting
 from evenhand.engines import AnyTable, counts_of, is_path
 from evenhand.engines.looking import Looked
-from evenhand.errors import DataError, EvenhandError, SpecError
+from evenhand.errors import DataError, EvenhandError, Option, SpecError, warn
 from evenhand.findings.changes import changes
 from evenhand.findings.giving_away import MOST_ROWS, given_away_words, giving_away
 from evenhand.findings.ledger import both_directions, ledger
@@ -128,6 +128,8 @@ def propose(
         table if looked is None else looked.distinct(), missing_values, parse=is_path(table), weighting=weighting
     )
     _check(found)
+    if weighting is None:
+        _note_counts(found, {*protected, outcome, *(features or ())})
     odd = ((), ()) if looked is None else (looked.source.shared, looked.source.unnamed)
     report("choosing features and levels", 0.3)
     drafted = draft(found, protected, outcome, features, favourable, *odd, cells)
@@ -223,6 +225,18 @@ def _check(found: Survey) -> None:
         raise DataError(
             f"every word in column {words[0].name!r} begins with a space, such as {words[0].values[0]!r}; give a "
             f"delimiter that holds the space: --delimiter ', '"
+        )
+
+
+def _note_counts(found: Survey, used: Collection[str]) -> None:
+    """Say that a table looks like one of counts, where nobody said by what its rows count."""
+    name = found.like_frequencies(used)
+    if name is not None:
+        option = Option("frequencies", name)
+        warn(
+            f"the values of {name!r} are integers, and no two rows have the same combination of the other columns: if "
+            f"a row stands for so many people, give ",
+            option,
         )
 
 
