@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,7 +28,7 @@ from evenhand.optimise.program import Multipliers, Program, SmoothLoss
 from evenhand.optimise.solve import Clock, Result, solve
 from evenhand.optimise.tabulate import refuse_unmet, tabulated
 from evenhand.resources import Progress, heeding, silent
-from evenhand.spec import Margins, Problem, check_problem, weighted_by, weighting_of, with_margins
+from evenhand.spec import Margins, Parity, Problem, check_problem, weighted_by, weighting_of, with_margins
 from evenhand.spec.by import each
 from evenhand.tolerances import AT_BOUND, EDGE_TOLERANCE, VIOLATION_TOLERANCE
 from evenhand.use.alternating import alternate
@@ -120,7 +120,7 @@ def fit_weighted(
     level = logging.INFO if mapping.certificate.history else logging.WARNING
     for note in mapping.certificate.notes:
         LOG.log(level, note)
-    warn_of_bounds(problem)
+    warn_of_bounds(problem.parity)
     for words in (mapping.words_of_new_cells, already_forbidden(problem, counts)):
         if words is not None:
             warn(words)
@@ -137,9 +137,9 @@ def warn_of_losses(mapping: Mapping) -> None:
         warn(*lost)
 
 
-def warn_of_bounds(problem: Problem) -> None:
+def warn_of_bounds(constraints: Iterable[Parity]) -> None:
     """Warn of every parity bound that is almost surely a mistake."""
-    for parity in problem.parity:
+    for parity in constraints:
         for bound in dict.fromkeys(each(parity.bound)):
             if (doubt := parity.distance.doubt(bound)) is not None:
                 warn(f"{type(parity).__name__}{parity.where}: {doubt}")

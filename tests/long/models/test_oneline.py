@@ -574,6 +574,47 @@ class TestFavourable:
         denied = model.parity_.set_index("group")["released"]
         assert (1 - denied[1]) / (1 - denied[0]) >= 0.9 - 1e-9
 
+    def test_decisions_say_who_is_predicted_otherwise(self):
+        model, said = self.fitted(decisions=0.03, threshold=0.8)
+        told = next(each for each in said if "favourable=" in each)
+        # The last outcome is selected where none is favourable. Ranks stay: shares say who is predicted otherwise.
+        lost, won = model.parity_.eval("(before - selected) * people")
+        assert lost > 1
+        assert won < -1
+        assert (
+            f"are predicted y=denied and not y=granted at the threshold 0.8, out of fold (group=0: {lost:,.0f})" in told
+        )
+        assert (
+            f"are predicted y=granted and not y=denied at the threshold 0.8, out of fold (group=1: {-won:,.0f})" in told
+        )
+
+    def test_decisions_say_who_loses_the_favourable_one(self):
+        model, said = self.fitted(decisions=0.03, threshold=0.8, favourable="granted")
+        told = next(each for each in said if "levelled down" in each)
+        lost, _ = model.parity_.eval("(before - selected) * people")
+        assert lost > 1
+        assert f"no longer predicted to have y=granted at the threshold 0.8, out of fold (group=0: {lost:,.0f})" in told
+        assert "FourFifths(favourable='granted')" in told
+
+    @pytest.mark.parametrize(
+        ("stated", "meant"),
+        [
+            ({"bound": 10}, "for 10% write 0.1"),
+            (
+                {"bound": eh.PairwiseParity(0.8, distance=eh.FourFifths("granted"))},
+                "write 0.2 for the four-fifths rule",
+            ),
+            ({"decisions": 3}, "for 3 percentage points write 0.03"),
+            (
+                {"decisions": eh.PairwiseParity(0.8, distance=eh.FourFifths("granted")), "threshold": 0.5},
+                "write 0.2 for the four-fifths rule",
+            ),
+        ],
+    )
+    def test_a_bound_that_cannot_bind_is_warned_of(self, stated, meant):
+        _, told = self.fitted(**stated)
+        assert sum(meant in each for each in told) == 1
+
     def test_what_it_was_before(self):
         X, y = self.people()
         model, _ = self.fitted(bound=0.1, favourable="granted")
