@@ -16,9 +16,9 @@ from scipy.special import ndtri
 from evenhand.arrays import Cells, Flags, Numbers, sums
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Axis, Value, in_words
+from evenhand.data.domain import Axis, Value, Variable, in_words
 from evenhand.data.sentences import Said
-from evenhand.errors import Setting
+from evenhand.errors import Setting, some_of
 from evenhand.findings.naming import group_levels
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import outcome_by_source
@@ -35,6 +35,9 @@ LEAST_GAP = 0.02
 
 COVERED = 0.5
 """So much of either group must be in levels that have enough people of both."""
+
+LEARNED = "learned cells"
+"""What the cells of a tree are called, which no constraint can be given."""
 
 REVERSED_BY = 0.01
 """After a fit the other group must lead by so much for the order to count as reversed."""
@@ -60,8 +63,8 @@ class Paradox:
         Of the difference within levels.
     reversed : int
         In how many of the levels the lower group has the higher rate.
-    can_be_given : bool
-        Whether parity can be stated given the feature, which it cannot given learned cells.
+    given : tuple of str
+        The columns that parity can be stated given: the feature, or those that learned cells ask about.
     """
 
     feature: str
@@ -73,7 +76,7 @@ class Paradox:
     within: float
     standard_error: float
     reversed: int
-    can_be_given: bool = True
+    given: tuple[str, ...]
 
     def words(self, outcome: str) -> str:
         """Return the sentence, with the statement to try; it names the two groups."""
@@ -84,28 +87,28 @@ class Paradox:
             f"points together, {100 * self.within:+.1f} ± {100 * self.standard_error:.1f} within them ("
             f"{in_words(self.lower)} has the higher rate in {self.reversed} of {len(self.levels)}). "
         )
-        if not self.can_be_given:
-            words += "If a column that these cells are made of justifies differences, bound parity given it"
-        else:
-            words += (
-                f"If {self.feature} justifies differences, bound parity within it: {Setting('given', [self.feature])}"
-            )
+        which, such_as = self.feature, ":"
+        if self.feature not in self.given:
+            which, such_as = f"a column that they are made of ({some_of(self.given, most=4)})", ", such as"
+        setting = Setting("given", [self.given[0]])
+        words += f"If {which} justifies differences, bound parity within it{such_as} {setting}"
         return Said(words, self.higher, self.lower)
 
 
-def paradoxes(problem: Problem, counts: Counts) -> list[Paradox]:
+def paradoxes(problem: Problem, counts: Counts, examined: int = 0) -> list[Paradox]:
     """Find the features within whose levels the largest disparity of an outcome changes sign or nearly vanishes.
 
-    Features that parity is given are left out, and levels of a score, which is made of the outcome itself. Of two
-    outcomes one follows from the other. Levels with fewer than 20 people of either group do not count.
+    Features that parity is given are left out, learned cells that are made of one, and levels of a score, which is made
+    of the outcome itself. Of two outcomes one follows from the other. Levels with fewer than 20 people of either group
+    do not count. So many features are ``examined`` in all, where these are not all of them.
     """
     if problem.cells is not None and problem.cells.ordered:
         return []
     given = {name for parity in problem.parity for name in parity.given or ()}
-    features = [variable for variable in counts.domain.x.variables if variable.name not in given and len(variable) > 1]
+    features = [each for each in counts.domain.x.variables if len(each) > 1 and not given & set(_can_be_given(each))]
     if not features:
         return []
-    z, found = -float(ndtri(ERROR / 2 / len(features) / len(counts.domain.shown_outcomes))), []
+    z, found = -float(ndtri(ERROR / 2 / max(len(features), examined) / len(counts.domain.shown_outcomes))), []
     for y in counts.domain.shown_outcomes:
         pair = _furthest(counts, y)
         if pair is None:
@@ -124,7 +127,7 @@ def paradoxes(problem: Problem, counts: Counts) -> list[Paradox]:
             levels = group_levels(counts)
             found.append(
                 Paradox(
-                    feature=variable.name if variable.is_column else "learned cells",
+                    feature=variable.name if variable.is_column else LEARNED,
                     outcome=counts.domain.outcome.levels[y],
                     higher=levels[pair[0]],
                     lower=levels[pair[1]],
@@ -141,10 +144,18 @@ def paradoxes(problem: Problem, counts: Counts) -> list[Paradox]:
                     within=within,
                     standard_error=error,
                     reversed=int((gap < 0).sum()),
-                    can_be_given=variable.is_column,
+                    given=_can_be_given(variable),
                 )
             )
     return found
+
+
+def _can_be_given(variable: Variable) -> tuple[str, ...]:
+    """Return the column of a feature; of learned cells those that their tree asks about, words before numbers."""
+    if variable.tree is None:
+        return (variable.name,)
+    asked = dict.fromkeys(variable.tree.columns[split.column] for split in variable.tree.splits)
+    return tuple(column.name for column in sorted(asked, key=lambda column: column.kind.numeric))
 
 
 def paradox_words(problem: Problem, counts: Counts) -> Iterator[str]:
