@@ -109,7 +109,17 @@ class TestWhatHolds:
     def test_the_frame_says_who_how_many_and_how_far_apart(self):
         X, y = people()
         found = one_line().fit(X, y).parity_
-        assert list(found) == ["sex", "hired", "people", "released", "mean_score", "selected", "apart", "bound"]
+        assert list(found) == [
+            "sex",
+            "hired",
+            "people",
+            "before",
+            "released",
+            "mean_score",
+            "selected",
+            "apart",
+            "bound",
+        ]
         assert found["sex"].tolist() == ["f", "m"]
         assert found["people"].tolist() == X["sex"].value_counts().sort_index().tolist()
         assert found["selected"].between(0.1, 0.9).all()
@@ -122,7 +132,7 @@ class TestWhatHolds:
         named = pd.DataFrame(X, columns=["people", "score", "bound"]).astype({"people": int})
         model = eh.PreprocessedClassifier(LogisticRegression(), protected=["people"], bound=0.05)
         found = model.fit(named, pd.Series(y, name="selected")).parity_
-        assert list(found)[:6] == ["people", "selected", "people_", "released", "mean_score", "selected_"]
+        assert list(found)[:7] == ["people", "selected", "people_", "before", "released", "mean_score", "selected_"]
         assert found["people"].tolist() == [0, 1]
 
     def test_new_people(self):
@@ -300,10 +310,11 @@ class TestComposing:
         model = eh.PreprocessedClassifier(KNeighborsClassifier(9), protected=["0"], bound=0.05)
         with pytest.warns(eh.EvenhandWarning, match="KNeighborsClassifier takes no sample weights") as told:
             fitted = model.fit(X, y)
-        assert len(told) == 1
+        assert sum("sample weights" in str(each.message) for each in told) == 1
         assert fitted.parity_["apart"].max() <= 0.05 + 1e-6
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.filterwarnings("ignore", ".*Say which outcome is good for a person")
             drawn = clone(model).set_params(train_on="draw").fit(X, y)
         assert np.array_equal(drawn.predict_proba(X), fitted.predict_proba(X))
 
