@@ -367,12 +367,17 @@ class Dense:
     def chosen(self, mapping):
         """What a tie-break minimises, stage by stage: a name, the mapping's own value, and the least of any optimum.
 
-        Optima are held within a width, the smallest for which a solver is sure: a larger one can only beat more.
+        Optima are held within a width, the smallest for which a solver is sure of it and of twice as much. The least is
+        convex in the width, so that without any it is no less than what the line through both says.
         """
 
         def least_of(objective, *more):
-            values = (least(objective, [*self.optima(mapping, width), *more]) for width in HELD)
-            return next((value for value in values if not math.isnan(value)), math.nan)
+            for width in HELD:
+                held = ([*self.optima(mapping, within), *more] for within in (width, 2 * width))
+                value, wider = (least(objective, constraints) for constraints in held)
+                if not math.isnan(value + wider):
+                    return 2 * value - wider
+            return math.nan
 
         weight = np.array([self.p[s] for s, _ in self.moves])
         own, share, most = mapping.achieved, mapping.counts.probability, self.delta.max() or 1.0
@@ -408,7 +413,8 @@ def least(objective, constraints):
             warnings.simplefilter("ignore", UserWarning)
             try:
                 model.solve(solver=solver)
-            except cp.SolverError:
+            except (cp.SolverError, ValueError):
+                # A ValueError is cvxpy's where an answer of HiGHS is beyond its own bounds by rounding.
                 continue
         if model.status == "optimal":
             return float(model.value)

@@ -1,5 +1,7 @@
 """Simpson's paradox: found where it is, not where it is not; and cells in which a mapping reverses an order."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -75,6 +77,20 @@ class TestBerkeley:
         proposal = propose(berkeley(), protected=["Gender"], outcome="Admit", features=["Dept"], favourable="yes")
         for sentences in (audit.sentences("caveats"), diagnosis.sentences, proposal.paradoxes):
             assert sum("given=['Dept']" in words for words in sentences) == 1
+
+    @pytest.mark.slow
+    def test_a_column_of_learned_cells_is_named(self):
+        frame, rng = berkeley(), np.random.default_rng(0)
+        frame = frame.assign(marks=np.round(rng.normal(size=len(frame)) + frame["Admit"].eq("yes"), 2))
+        proposal = propose(frame, protected=["Gender"], outcome="Admit", favourable="yes", cells="leaves")
+        assert [words.split("within levels of ")[1].split(":")[0] for words in proposal.paradoxes] == ["Dept"]
+        assert "bound parity within it: given=['Dept']" in proposal.paradoxes[0]
+        learned = {"features": ["Dept", "marks"], "cells": eh.Leaves(12)}
+        (found,) = eh.fit(replace(admissions(), **learned), frame).audit().paradoxes
+        assert (found.feature, found.given) == ("learned cells", ("Dept", "marks"))
+        assert "such as given=['Dept']" in found.words("Admit")
+        given = replace(admissions(parity=[eh.PairwiseParity(0.1, given=["Dept"])]), **learned)
+        assert paradoxes(given, eh.count(given, frame)) == []
 
     def test_orders_that_a_mapping_reverses(self):
         mapping, number = eh.fit(admissions(), berkeley()), berkeley().value_counts().rename("number").reset_index()

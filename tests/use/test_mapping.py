@@ -213,7 +213,8 @@ def test_the_representation_says_what_it_is(compas_mapping):
     before, after = (f"{100 * rate.min():.0f}–{100 * rate.max():.0f} %" for rate in rates)
     changed = (found.groups["weight"] * found.groups["changed"]).sum()
     assert repr(compas_mapping) == (
-        f"<Mapping of 5,278 people, 4 groups: rate of is_recid=1 {before} → {after}, {changed:.0f} records changed, optimal>"
+        f"<Mapping of 5,278 people, 4 groups: rate of is_recid=1 {before} → {after}, {changed:.0f} records changed, "
+        f"optimal>"
     )
     assert "<table>" in compas_mapping._repr_html_()
     assert "Each group's rates, before and after" in str(compas_mapping)

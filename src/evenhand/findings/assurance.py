@@ -39,8 +39,8 @@ SIMULATED, MOST_SIMULATED = "confidences of 0.9 and 0.95", 0.95
 ANSWERED = (
     "In simulations at a confidence of 0.95, 2.2% of 9,587 answered samples of 24 settings violated a bound; hardly "
     "any was refused.",
-    "Where budgets only just allow the margins, so that 49% of 799 samples were refused, 5 of 287 answered (2%) "
-    "over given features did, and 9 of 121 (7%) over learned cells.",
+    "Where budgets only just allow the margins, so that 49% of 800 samples were refused, 5 of 287 answered (2%) "
+    "over given features did, and 9 of 122 (7%) over learned cells.",
 )
 """What share of the answers violated, by benchmarks/coverage.py and benchmarks/edges.py."""
 

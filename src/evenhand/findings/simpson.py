@@ -16,8 +16,8 @@ from scipy.special import ndtri
 from evenhand.arrays import Cells, Flags, Numbers, sums
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Axis, Value, in_words
-from evenhand.errors import Setting
+from evenhand.data.domain import Axis, Value, Variable, in_words
+from evenhand.errors import Setting, some_of
 from evenhand.findings.naming import group_levels
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import outcome_by_source
@@ -35,6 +35,9 @@ LEAST_GAP = 0.02
 
 COVERED = 0.5
 """So much of either group must be in levels that have enough people of both."""
+
+LEARNED = "learned cells"
+"""What the cells of a tree are called, which no constraint can be given."""
 
 REVERSED_BY = 0.01
 """After a fit the other group must lead by so much for the order to count as reversed."""
@@ -60,8 +63,8 @@ class Paradox:
         Of the difference within levels.
     reversed : int
         In how many of the levels the lower group has the higher rate.
-    can_be_given : bool
-        Whether parity can be stated given the feature, which it cannot given learned cells.
+    given : tuple of str
+        The columns that parity can be stated given: the feature, or those that learned cells ask about.
     """
 
     feature: str
@@ -73,33 +76,35 @@ class Paradox:
     within: float
     standard_error: float
     reversed: int
-    can_be_given: bool = True
+    given: tuple[str, ...]
 
     def note(self, outcome: str) -> Note:
         """Return what is found, with the statement to try; it names the two groups."""
         fields = {
             "higher": in_words(self.higher), "lower": in_words(self.lower), "outcome": f"{outcome}={self.outcome}",
             "feature": self.feature, "pooled": self.pooled, "within": self.within, "error": self.standard_error,
-            "reversed": self.reversed, "levels": len(self.levels), "setting": Setting("given", [self.feature]),
+            "reversed": self.reversed, "levels": len(self.levels), "columns": some_of(self.given, most=4),
+            "setting": Setting("given", [self.given[0]]),
         }  # fmt: skip
-        advice = "simpson.given" if self.can_be_given else "simpson.given_a_column"
+        advice = "simpson.given" if self.feature in self.given else "simpson.given_a_column"
         key = "simpson.reversed" if self.within < 0 else "simpson.vanishes"
         return Note(key, fields | {"advice": Note(advice, fields)}, (self.higher, self.lower))
 
 
-def paradoxes(problem: Problem, counts: Counts) -> list[Paradox]:
+def paradoxes(problem: Problem, counts: Counts, examined: int = 0) -> list[Paradox]:
     """Find the features within whose levels the largest disparity of an outcome changes sign or nearly vanishes.
 
-    Features that parity is given are left out, and levels of a score, which is made of the outcome itself. Of two
-    outcomes one follows from the other. Levels with fewer than 20 people of either group do not count.
+    Features that parity is given are left out, learned cells that are made of one, and levels of a score, which is made
+    of the outcome itself. Of two outcomes one follows from the other. Levels with fewer than 20 people of either group
+    do not count. So many features are ``examined`` in all, where these are not all of them.
     """
     if problem.cells is not None and problem.cells.ordered:
         return []
     given = {name for parity in problem.parity for name in parity.given or ()}
-    features = [variable for variable in counts.domain.x.variables if variable.name not in given and len(variable) > 1]
+    features = [each for each in counts.domain.x.variables if len(each) > 1 and not given & set(_can_be_given(each))]
     if not features:
         return []
-    z, found = -float(ndtri(ERROR / 2 / len(features) / len(counts.domain.shown_outcomes))), []
+    z, found = -float(ndtri(ERROR / 2 / max(len(features), examined) / len(counts.domain.shown_outcomes))), []
     for y in counts.domain.shown_outcomes:
         pair = _furthest(counts, y)
         if pair is None:
@@ -118,7 +123,7 @@ def paradoxes(problem: Problem, counts: Counts) -> list[Paradox]:
             levels = group_levels(counts)
             found.append(
                 Paradox(
-                    feature=variable.name if variable.is_column else "learned cells",
+                    feature=variable.name if variable.is_column else LEARNED,
                     outcome=counts.domain.outcome.levels[y],
                     higher=levels[pair[0]],
                     lower=levels[pair[1]],
@@ -135,10 +140,18 @@ def paradoxes(problem: Problem, counts: Counts) -> list[Paradox]:
                     within=within,
                     standard_error=error,
                     reversed=int((gap < 0).sum()),
-                    can_be_given=variable.is_column,
+                    given=_can_be_given(variable),
                 )
             )
     return found
+
+
+def _can_be_given(variable: Variable) -> tuple[str, ...]:
+    """Return the column of a feature; of learned cells those that their tree asks about, words before numbers."""
+    if variable.tree is None:
+        return (variable.name,)
+    asked = dict.fromkeys(variable.tree.columns[split.column] for split in variable.tree.splits)
+    return tuple(column.name for column in sorted(asked, key=lambda column: column.kind.numeric))
 
 
 def paradox_notes(problem: Problem, counts: Counts) -> Iterator[Note]:

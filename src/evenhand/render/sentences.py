@@ -135,11 +135,8 @@ SENTENCES: dict[str, str] = {
         "({lower} has the higher rate in {reversed} of {levels}). {advice}"
     ),
     "simpson.given": "If {feature} justifies differences, bound parity within it: {setting}",
-    "simpson.given_a_column": ("If a column that these cells are made of justifies differences, bound parity given it"),
-    "simpson.reversals": (
-        "in {reversed} of {cells} cells with enough people of both groups, with {people:,.0f} people, the order of "
-        "groups is reversed: there {lower} has {outcome} more often than {higher} after, by up to {gap:in_points} "
-        "percentage points, and did not before"
+    "simpson.given_a_column": (
+        "If a column that they are made of ({columns}) justifies differences, bound parity within it, such as {setting}"
     ),
     # The certificate.
     "certificate.optimal": "every bound holds, and no mapping within the bounds loses less by more than the gap",

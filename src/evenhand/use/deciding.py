@@ -22,15 +22,18 @@ from typing import Any
 import numpy as np
 from scipy.stats import ks_2samp
 
-from evenhand.arrays import Cells, Numbers, sums
+from evenhand.arrays import Cells, Flags, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import in_words
 from evenhand.data.levels import UNSEEN
-from evenhand.errors import warn
+from evenhand.errors import Made, Option, some_of, warn
+from evenhand.findings.ledger import SOMEBODY
+from evenhand.findings.naming import group_names
 from evenhand.findings.scores import by_group
 from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import ParityAchieved, parity_achieved
 from evenhand.optimise.solve import Clock
+from evenhand.render.numbers import people as expected_people
 from evenhand.resources import silent
 from evenhand.spec import L1, Distortion, ExpectedDistortion, Ordinal, Parity, Problem, comparisons
 from evenhand.spec.by import By
@@ -57,11 +60,14 @@ to spare of one that is just large enough."""
 CHANCE = 1.36
 """Times the root of 1/n + 1/n' is what two samples of n and n' differ by at some threshold, in one case of twenty."""
 
-SAME_PEOPLE = 0.5
-"""Of what chance does to two samples: two scores of the same people differ by less, unless one of them overfits."""
+NEAR = 0.005
+"""By so much, and one person of each group, the fitted people may exceed the bound without a word."""
 
 CROWD = 5
 """Scores are few where there are so many people for each."""
+
+FOUR_FIFTHS = 0.2
+"""The bound that is the four-fifths rule."""
 
 OVERFIT = 1.1
 """Times the root of 1/n + 1/n': by chance the mean of five such distances is 0.87 of it, and this in one case of 40."""
@@ -71,13 +77,15 @@ OVERFIT = 1.1
 class Decisions:
     """What is asked of decisions: a statement of parity, at every threshold or at one of them.
 
-    ``favourable`` is the class, of two, that a person is selected for. Where people of one score are released as
-    different levels, ``drawn`` says whether that is drawn, or goes by what their rows hold.
+    ``favourable`` is the class, of two, that a person is selected for, and ``stated`` whether somebody said that it is
+    good. Where people of one score are released as different levels, ``drawn`` says whether that is drawn, or goes by
+    what their rows hold.
     """
 
     parity: Parity
     threshold: float | None
     favourable: int
+    stated: bool = False
     drawn: bool = False
 
 
@@ -139,6 +147,7 @@ def fit_decisions(estimator: Any, scored: Scored, asked: Decisions) -> Decided:
     of_fitted = [_of_fitted(every, score, each) for each in (score, own)]
     if not (any(_warn_of_crowds(each, score) for each in of_fitted) or _warn_of_excess(found)):
         _warn_of_other_scores(of_fitted[-1])
+    _warn_of_losses(found, people)
     return Decided(model, mapping, people.classes, found.table, scale, releases, asked)
 
 
@@ -329,14 +338,20 @@ class _Found:
         return parity_achieved(comparisons(self.every.parity, counts), counts, unchanged(counts))
 
     @property
+    def selected(self) -> tuple[Flags, Flags]:
+        """Who is selected by their score, and who by the level that it was released as."""
+        # Without a threshold the class of the larger score is chosen, and of two equal ones the first.
+        threshold = np.nextafter(0.5, 1) if self.every.asked.threshold is None else self.every.asked.threshold
+        return self.score >= threshold, self.every.scale.value[self.level] >= threshold
+
+    @property
     def table(self) -> Any:
         """One row per group: people, share selected before and after, mean score, how far apart at the worst."""
         counts, value = self.every.mapping.counts, self.every.scale.value[self.level]
-        # Without a threshold the class of the larger score is chosen, and of two equal ones the first.
-        threshold = np.nextafter(0.5, 1) if self.every.asked.threshold is None else self.every.asked.threshold
+        before, after = self.selected
         labels = [counts.domain.d.labels(int(cell)) for cell in counts.groups.cells]
         who = {name: [label[name] for label in labels] for name in counts.domain.d.names}
-        both = np.column_stack([value, value >= threshold, self.score >= threshold])
+        both = np.column_stack([value, after, before])
         means = by_group(self.every.group, self.every.weight, both, len(labels))
         columns = {
             "people": counts.group_weight,
@@ -461,13 +476,45 @@ def _warn_of_excess(found: _Found) -> bool:
 
 def _warn_of_other_scores(found: _Found) -> None:
     """Warn where the estimator's own scores of the fitted people exceed the bound, which those out of fold keep."""
-    if found.exceeds(SAME_PEOPLE * found.chance):
+    if found.exceeds(found.shares(found.persons) + NEAR):
         warn(
             f"selection rates{_at(found.every.asked)} of the fitted people exceed the bound by "
             f"{found.parity.violation:.3f}: the estimator's scores of people whom it was trained on are not those out "
             f"of fold, which are bounded; compare people whom it was not trained on, as parity_ does, or let it fit "
             f"less closely",
         )
+
+
+def _warn_of_losses(found: _Found, people: People) -> None:
+    """Warn of people who lose the favourable decision; where nobody said which it is, of who goes which way."""
+    every, counts, asked = found.every, found.every.mapping.counts, found.every.asked
+    names, size = group_names(counts), len(counts.groups.cells)
+    before, after = found.selected
+    classes = people.classes.tolist()
+    good, bad = (f"{people.outcome_name}={classes[c]}" for c in (asked.favourable, 1 - asked.favourable))
+    everybody, where = counts.unit.write(counts.weight.sum()), f"{_at(asked)}, out of fold"
+
+    def how_many(those: Flags) -> tuple[str, str] | None:
+        moved = sums(every.group, every.weight * those, size)
+        if moved.sum() / counts.weight.sum() * counts.people < SOMEBODY:
+            return None
+        by_group = (f"{names[g]}: {expected_people(moved[g])}" for g in np.argsort(-moved, kind="stable") if moved[g])
+        return f"{expected_people(moved.sum())} of {everybody}", some_of(by_group, most=6)
+
+    lost, won = how_many(before & ~after), how_many(after & ~before)
+    if asked.stated and lost is not None:
+        rule = {"bound": FOUR_FIFTHS, "distance": Made("FourFifths", {"favourable": classes[asked.favourable]})}
+        warn(
+            f"levelled down: {lost[0]} are no longer predicted to have {good}{where} ({lost[1]}). A larger bound "
+            "changes fewer. With ",
+            Option("bound", Made("PairwiseParity", rule)),
+            ", which bounds mean scores, training outcomes change towards it alone",
+        )
+    elif not asked.stated:
+        ways = [(lost, good, bad), (won, bad, good)]
+        said = [f"{who[0]} are predicted {b} and not {a}{where} ({who[1]})" for who, a, b in ways if who is not None]
+        if said:
+            warn("; ".join(said), ". Say which outcome is good for a person: ", Option("favourable"))
 
 
 def _at(asked: Decisions) -> str:

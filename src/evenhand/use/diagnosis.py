@@ -166,7 +166,7 @@ def diagnose(
     weighting = weighting_of(problem, weights, frequencies)
     problem = weighted_by(problem, weighting)
     counts, clock, report = begin(problem, frame, weighting, time_limit, progress)
-    warn_of_bounds(problem)
+    warn_of_bounds(problem.parity)
     with heeding(clock.check):
         try:
             mapping = fitted_as_asked(problem, counts, frame, weighting, clock, part_of(report, 0.0, 0.5))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -29,7 +29,7 @@ from evenhand.optimise.solve import Clock, Result, solve
 from evenhand.optimise.tabulate import refuse_unmet, tabulated
 from evenhand.render.sentences import sentence
 from evenhand.resources import Progress, heeding, silent
-from evenhand.spec import Margins, Problem, check_problem, weighted_by, weighting_of, with_margins
+from evenhand.spec import Margins, Parity, Problem, check_problem, weighted_by, weighting_of, with_margins
 from evenhand.spec.by import each
 from evenhand.tolerances import AT_BOUND, EDGE_TOLERANCE, VIOLATION_TOLERANCE
 from evenhand.use.alternating import alternate
@@ -121,7 +121,7 @@ def fit_weighted(
     level = logging.INFO if mapping.certificate.history else logging.WARNING
     for words in mapping.certificate.notes:
         LOG.log(level, words)
-    warn_of_bounds(problem)
+    warn_of_bounds(problem.parity)
     for note in (mapping.new_cells, already_forbidden(problem, counts)):
         if note is not None:
             warn(sentence(note))
@@ -138,9 +138,9 @@ def warn_of_losses(mapping: Mapping) -> None:
         warn(*lost)
 
 
-def warn_of_bounds(problem: Problem) -> None:
+def warn_of_bounds(constraints: Iterable[Parity]) -> None:
     """Warn of every parity bound that is almost surely a mistake."""
-    for parity in problem.parity:
+    for parity in constraints:
         for bound in dict.fromkeys(each(parity.bound)):
             if (doubt := parity.distance.doubt(bound)) is not None:
                 warn(f"{type(parity).__name__}{parity.where}: {doubt}")

@@ -32,6 +32,7 @@ from evenhand.use.estimator.conventions import (
 from evenhand.use.estimator.over_mapping import WAYS, Way, has_probabilities, likeliest, scores_over
 from evenhand.use.estimator.preprocessor import OptimizedPreprocessor
 from evenhand.use.estimator.preprocessor import People as Read
+from evenhand.use.fitting import warn_of_bounds
 from evenhand.use.mapping import Mapping
 from evenhand.use.oneline import WEIGHT, Calibrated, People, Wanted, fit_one_line, scored_out_of_fold
 from evenhand.use.scoring import probabilities
@@ -268,6 +269,7 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         )
         wanted = replace(wanted, favourable=self._good(classes, wanted.parity))
         decisions = self._decided(classes)
+        warn_of_bounds([wanted.parity if decisions is None else decisions.parity])
         scored = scored_out_of_fold(self.estimator, people, by_all=decisions is not None)
         found: Calibrated | Decided
         if decisions is None:
@@ -299,7 +301,7 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         good = self._good(classes, parity)
         selected = 1 if good is None else classes.tolist().index(good)
         threshold = None if self.threshold is None else check.number("threshold", self.threshold, low=0, high=1)
-        return Decisions(parity, threshold, selected, self.predict_with == "draw")
+        return Decisions(parity, threshold, selected, good is not None, self.predict_with == "draw")
 
     def _good(self, classes: Any, parity: Parity) -> Any:
         """Return the class that is good for a person, as stated or as a distance names it; None where neither does."""

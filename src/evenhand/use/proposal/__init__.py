@@ -23,7 +23,7 @@ from evenhand.errors import DataError, EvenhandError, Option, SpecError, warn
 from evenhand.findings.changes import changes
 from evenhand.findings.giving_away import MOST_ROWS, given_away_words, giving_away
 from evenhand.findings.ledger import both_directions, ledger
-from evenhand.findings.simpson import paradox_notes
+from evenhand.findings.simpson import LEARNED, Paradox, paradoxes
 from evenhand.optimise.solve import Clock
 from evenhand.render.sentences import sentence
 from evenhand.resources import Progress, silent
@@ -136,9 +136,9 @@ def propose(
     used = {column.name for column in drafted.used}
     tokens = tuple(dict.fromkeys(t for column in found.columns if column.name in used for t in column.tokens))
 
-    def text(bounds: Bounds, direction: Direction, beside: Bounds | None = None) -> str:
+    def text(bounds: Bounds, direction: Direction, beside: Bounds | None = None, own: Draft = drafted) -> str:
         return write(
-            drafted,
+            own,
             bounds,
             direction,
             beside,
@@ -176,11 +176,15 @@ def propose(
             mapping = fitted(problem, finder.counts(problem, direction), Clock(), silent)
             given_away, outcomes = _given_away(mapping, drafted, rows), tuple(_outcomes(mapping))
     plain = stated(bounds, direction)
-    paradoxes = tuple(map(sentence, paradox_notes(plain, finder.counts(plain, direction))))
+    named = paradoxes(plain, finder.counts(plain, direction))
+    if drafted.cells is not None and drafted.trial is not None:
+        # The cells of a tree justify nothing; a column may.
+        own = _within_features(drafted, rows, lambda own: Problem.from_toml(text(bounds, direction, own=own)))
+        few = drafted.trial.few or tuple(feature.name for feature in drafted.features)
+        named = own or [replace(each, feature=LEARNED, given=few) for each in named]
     final = text(bounds, direction, beside)
-    return Proposal(
-        final, Problem.from_toml(final), drafted, bounds, direction, beside, given_away, outcomes, paradoxes
-    )
+    said = tuple(sentence(each.note(plain.outcome)) for each in named)
+    return Proposal(final, Problem.from_toml(final), drafted, bounds, direction, beside, given_away, outcomes, said)
 
 
 def _outcomes(mapping: Mapping) -> Iterator[str]:
@@ -270,6 +274,17 @@ def _counts_of_rows(problem: Problem, draft: Draft, rows: Rows) -> Counts:
         (name,) = problem.features
         table = with_column(table, name, [f"leaf {number}" for number in leaf[first]])
     return count_rows(problem, table, weight, people, squares=squares)
+
+
+def _within_features(draft: Draft, rows: Rows, stated: Callable[[Draft], Problem]) -> list[Paradox]:
+    """Find the features of learned cells within whose levels, by themselves, a disparity changes sign or vanishes."""
+    found: list[Paradox] = []
+    for feature in draft.features:
+        if len(feature.levelled.levels) > 1:
+            own = replace(draft, features=(feature,), tried=None, cells=None)
+            problem = stated(own)
+            found += paradoxes(problem, _counts_of_rows(problem, own, rows), examined=len(draft.features))
+    return found
 
 
 def _examined(problem: Problem, draft: Draft, rows: Rows, names: Sequence[str]) -> Table:
