@@ -27,7 +27,7 @@ from evenhand.files import replace_file, together
 from evenhand.findings.bounds import said_bound
 from evenhand.findings.discretion import Discretion
 from evenhand.findings.manifest import Manifest
-from evenhand.findings.models import check_model, model_rates
+from evenhand.findings.models import check_model, model_rates, people_by_group
 from evenhand.findings.theory.rates import share
 from evenhand.optimise.solve.structured.threads import one_thread
 from evenhand.report import assurance
@@ -317,7 +317,9 @@ def _fitted(
     # First of the release, which refuses a table that no model can be fitted on.
     counting = {} if weighting is None else {weighting.option: weighting.given}
     rates = mapping.model_rates(people, model, released=released, **counting, protected=sees_protected, missing=missing)
-    as_it_is = people, tables.weights_of(mapping.problem.columns, tables.read(people), weighting)
+    table = tables.read(people)
+    by = tables.weights_of(mapping.problem.columns, table, weighting)
+    as_it_is = people, by
     parts = (mapping.problem, mapping.counts, mapping.kernel)
     before = model_rates(*parts, as_it_is, as_it_is, model, protected=sees_protected)
     rates = rates.assign(score_before=before["score"], decision_before=before["decision"])
@@ -329,10 +331,11 @@ def _fitted(
         f"{learned_from}{every}, scoring the same people in apply mode, over all of its draws. Decided so: the share "
         f"of people for whom the outcome is the likeliest; no bound covers it."
     )
-    shown = Discretion(mapping.counts, settings.hide_below)
+    each = None if weighting is None or by is None else weighting.people(by)
     return assurance.model_rates(
-        mapping.problem, rates, words, shown, sees_protected=sees_protected, learned_from=learned_from
-    )
+        mapping.problem, rates, people_by_group(mapping.counts, table, each), words,
+        Discretion(mapping.counts, settings.hide_below), sees_protected=sees_protected, learned_from=learned_from,
+    )  # fmt: skip
 
 
 def _traced(mapping: Mapping, points: int | None, progress: Progress) -> dict[str, Any]:
