@@ -253,6 +253,9 @@ def test_a_manifest_has_no_other_files_opened(fitted, inside, command, monkeypat
         refused = inside(*COMMANDS[command])
         complained(refused, "output", "manifest", code=Exit.INPUT)
         assert SECRET[:8] not in refused.stdout + refused.stderr
+    (folder / MANIFEST).unlink()
+    (folder / MANIFEST).symlink_to("/dev/zero")
+    complained(inside(*COMMANDS[command]), "is a device", code=Exit.INPUT)
 
 
 @pytest.mark.slow

@@ -12,12 +12,12 @@ import typer
 
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
-from evenhand.cli.files import beginning_of, writing
+from evenhand.cli.files import writing
 from evenhand.cli.options import ForceOption, FrequenciesOption, WeightsOption, words
 from evenhand.cli.schema import naming_schema
 from evenhand.cli.wording import worded
 from evenhand.errors import SpecError, some_of
-from evenhand.files import replace_file
+from evenhand.files import content_of, replace_file
 
 if TYPE_CHECKING:
     from evenhand.data.weighting import Weighting
@@ -64,7 +64,7 @@ def init(
     as_json: JsonOption = False,
 ) -> None:
     """Propose a problem for a table: a commented TOML file to read, change and fit."""
-    beginning_of(table)
+    content_of(table, "the table", most=0)
     with writing(force, out):
         screen.load()
         from evenhand.data.weighting import Weighting

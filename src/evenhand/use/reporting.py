@@ -23,7 +23,7 @@ from evenhand.data.sentences import ANYBODY, Said
 from evenhand.data.weighting import Weighting
 from evenhand.engines import AnyTable, is_path, opened, read_file, weighting_in
 from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
-from evenhand.files import replace_file, together
+from evenhand.files import content_of, replace_file, together
 from evenhand.findings.bounds import said_bound
 from evenhand.findings.discretion import Discretion
 from evenhand.findings.manifest import Manifest
@@ -243,10 +243,7 @@ def _called(source: str | os.PathLike[str] | None, **given: Any) -> str:
 def _source(path: str | os.PathLike[str] | None) -> Source:
     if path is None:
         return Source()
-    try:
-        content = Path(check.path("source", path)).read_bytes()
-    except OSError as error:
-        raise StorageError(f"cannot read {os.fspath(path)!r}: {error.strerror}") from None
+    content = content_of(check.path("source", path), "the mapping file")
     return Source(os.fspath(path), hashlib.sha256(content).hexdigest())
 
 
