@@ -132,7 +132,8 @@ def test_only_a_regular_file_is_read(tmp_path, name, kind):
 
 @pytest.mark.skipif(not os.path.exists("/proc/kmsg"), reason="a pseudo-file of Linux")
 def test_a_file_of_the_kernel_that_never_ends_is_empty():
-    assert content_of("/proc/kmsg", "the file") == b""
+    with pytest.raises(eh.StorageError, match=r"the file '/proc/kmsg' is empty"):
+        content_of("/proc/kmsg", "the file")
 
 
 def test_a_file_is_read_as_far_as_asked(tmp_path):

@@ -53,10 +53,9 @@ def existing(path: str | os.PathLike[str]) -> os.stat_result | None:
 
 
 def content_of(path: str | os.PathLike[str], what: str, most: int | None = None) -> bytes:
-    """Read a regular file, or its first bytes; a device or a pipe, which may never end, is refused.
+    """Read a regular file, or its first bytes, as far as the system says that it is long; ``what`` it is to messages.
 
-    It is as long as the system says: pseudo-files of the kernel, where reading may wait for ever, are empty. ``what``
-    is what messages call it.
+    A device or a pipe, which may never end, is refused, and so is an empty file, as pseudo-files of the kernel are.
     """
     name = os.fspath(path)
     try:
@@ -64,6 +63,8 @@ def content_of(path: str | os.PathLike[str], what: str, most: int | None = None)
         with open(path, "rb", opener=lambda path, flags: os.open(path, flags | getattr(os, "O_NONBLOCK", 0))) as file:
             found = os.fstat(file.fileno())
             _refuse_irregular(name, found)
+            if not found.st_size:
+                raise StorageError(f"{what} {name!r} is empty")
             return file.read(found.st_size if most is None else min(most, found.st_size))
     except (OSError, ValueError) as error:
         raise StorageError(f"cannot read {what} {name!r}: {reason(error)}") from None

@@ -499,8 +499,8 @@ def watched(duck_: Any, what: str, progress: Progress | None) -> Iterator[None]:
                 progress(f"{what}: {share:.0%}" if share else what, share)
 
     watcher = Thread(target=look, daemon=True)
+    watcher.start()
     try:
-        watcher.start()
         yield
     finally:
         done.set()

@@ -121,12 +121,13 @@ def add_batch(history: History, found: Monitored, name: str | None = None) -> Hi
 
 def _text(path: str) -> str:
     now = current_place(path)
-    if existing(now) is None:
+    found = existing(now)
+    if found is None:
         folder = os.path.dirname(os.path.realpath(path))
         if not os.path.isdir(folder):
             raise StorageError(f"there is no folder {folder!r} to keep the history {path!r} in")
         return ""
-    return text_of(now, "the history")
+    return text_of(now, "the history") if found.st_size else ""
 
 
 def _records(path: str, text: str, mapping: str) -> tuple[Mapping[str, Any], ...]:
