@@ -12,7 +12,7 @@ import pytest
 
 import evenhand as eh
 from evenhand import files
-from evenhand.files import replace_file, replacing, together
+from evenhand.files import content_of, replace_file, replacing, text_of, together
 
 
 def test_a_file_is_replaced(tmp_path):
@@ -118,6 +118,31 @@ def test_a_signal_does_not_come_between_two_names(tmp_path, monkeypatch, number)
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(eh.StorageError, match="cannot write into"):
         replace_file(tmp_path / "no" / "a.txt", b"")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("pipe", "a pipe"), ("link", "a pipe"), ("/dev/zero", "a device"), (".", "directory")]
+)
+def test_only_a_regular_file_is_read(tmp_path, name, kind):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    with pytest.raises(eh.StorageError, match=f"(?i){kind}"):
+        content_of(tmp_path / name, "the file")
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/kmsg"), reason="a pseudo-file of Linux")
+def test_a_file_of_the_kernel_that_never_ends_is_empty():
+    with pytest.raises(eh.StorageError, match=r"the file '/proc/kmsg' is empty"):
+        content_of("/proc/kmsg", "the file")
+
+
+def test_a_file_is_read_as_far_as_asked(tmp_path):
+    (tmp_path / "a").write_bytes(b"abc\xff")
+    assert (content_of(tmp_path / "a", "the file", 2), content_of(tmp_path / "a", "the file")) == (b"ab", b"abc\xff")
+    with pytest.raises(eh.StorageError, match=r"cannot read the list '.*a': it is not text in UTF-8"):
+        text_of(tmp_path / "a", "the list")
+    with pytest.raises(eh.StorageError, match=r"cannot read the list '.*none': No such file"):
+        text_of(tmp_path / "none", "the list")
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o444])

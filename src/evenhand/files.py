@@ -48,10 +48,40 @@ def existing(path: str | os.PathLike[str]) -> os.stat_result | None:
         return None
     except (OSError, ValueError) as error:
         raise StorageError(f"cannot write {os.fspath(path)!r}: {reason(error)}") from None
+    _refuse_irregular(path, found)
+    return found
+
+
+def content_of(path: str | os.PathLike[str], what: str, most: int | None = None) -> bytes:
+    """Read a regular file, or its first bytes, as far as the system says that it is long; ``what`` it is to messages.
+
+    A device or a pipe, which may never end, is refused, and so is an empty file, as pseudo-files of the kernel are.
+    """
+    name = os.fspath(path)
+    try:
+        # A pipe is opened without waiting for whoever writes into it.
+        with open(path, "rb", opener=lambda path, flags: os.open(path, flags | getattr(os, "O_NONBLOCK", 0))) as file:
+            found = os.fstat(file.fileno())
+            _refuse_irregular(name, found)
+            if not found.st_size:
+                raise StorageError(f"{what} {name!r} is empty")
+            return file.read(found.st_size if most is None else min(most, found.st_size))
+    except (OSError, ValueError) as error:
+        raise StorageError(f"cannot read {what} {name!r}: {reason(error)}") from None
+
+
+def text_of(path: str | os.PathLike[str], what: str) -> str:
+    """Read a regular file of text in UTF-8."""
+    try:
+        return content_of(path, what).decode()
+    except UnicodeDecodeError:
+        raise StorageError(f"cannot read {what} {os.fspath(path)!r}: it is not text in UTF-8") from None
+
+
+def _refuse_irregular(path: str | os.PathLike[str], found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode):
         kind = KINDS.get(stat.S_IFMT(found.st_mode), "no regular file")
         raise StorageError(f"{os.fspath(path)!r} is {kind}; give the name of a file")
-    return found
 
 
 def reason(error: OSError | ValueError) -> str:

@@ -157,10 +157,13 @@ def test_a_seed_is_given_or_drawn_and_can_be_left_out(fitted, inside, monkeypatc
         drawn[stated["seed"]] = (fitted / name).read_bytes()
     assert len(drawn) == len(set(drawn.values())) == 2
     seed = next(iter(drawn))
-    inside(*RELEASE[:4], "again.csv", "--seed", seed, "--no-seed-in-manifest")
+    again = inside(*RELEASE[:4], "again.csv", "--seed", seed, "--no-seed-in-manifest")
     assert (fitted / "again.csv").read_bytes() == drawn[seed]
     left_out = eh.Manifest.load(fitted / "again.csv.manifest.json").options
     assert (left_out["seed"], left_out["seed_origin"]) == (None, "given")
+    assert "everybody knows" not in again.stderr
+    default = inside("apply", *RELEASE[1:4], "applied.csv", "--no-seed-in-manifest")
+    assert "the default seed, which everybody knows; pass a secret one with --seed" in " ".join(default.stderr.split())
     assert inside("verify", "again.csv.manifest.json").returncode == 0
     complained(inside("verify", "again.csv.manifest.json", "--again"), "leaves the seed out", "--again")
 
@@ -253,6 +256,9 @@ def test_a_manifest_has_no_other_files_opened(fitted, inside, command, monkeypat
         refused = inside(*COMMANDS[command])
         complained(refused, "output", "manifest", code=Exit.INPUT)
         assert SECRET[:8] not in refused.stdout + refused.stderr
+    (folder / MANIFEST).unlink()
+    (folder / MANIFEST).symlink_to("/dev/zero")
+    complained(inside(*COMMANDS[command]), "is a device", code=Exit.INPUT)
 
 
 @pytest.mark.slow

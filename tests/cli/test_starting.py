@@ -285,8 +285,18 @@ def test_a_wrong_command(inside, options, words):
 
 
 @pytest.mark.slow
+def test_a_pattern_of_files(folder, inside):
+    content = (folder / "people.csv").read_text()
+    for part in ("part-1.csv", "part-2.csv"):
+        (folder / part).write_text(content)
+    said = ("--protected", "group", "--outcome", "hired", "--json")
+    rows = [document(inside("init", table, *said, "--force"))["rows"] for table in ("people.csv", "part-*.csv")]
+    assert rows[1] == 2 * rows[0]
+
+
+@pytest.mark.slow
 def test_a_table_that_does_not_exist_is_named_before_what_exists(tmp_path):
     (tmp_path / "problem.toml").write_text("")
     result = evenhand("init", "nofile.csv", "--protected", "a", "--outcome", "b", cwd=tmp_path)
-    complained(result, "cannot read 'nofile.csv': No such file")
+    complained(result, "there is no file 'nofile.csv'")
     assert "problem.toml" not in result.stderr

@@ -46,6 +46,7 @@ def test_it_is_a_document(folder, inside, surprise):
     ("error", "kind", "said"),
     [
         (MemoryError(), "DataError", "not enough memory for this. Raise the limit"),
+        (RuntimeError("can't start new thread"), "DataError", "not enough memory for this. Raise the limit"),
         (OSError(errno.EIO, "Input/output error"), "StorageError", "refused to read or write: Input/output error"),
         (OSError(errno.EIO, "Input/output error", "t.csv"), "StorageError", "write of 't.csv': Input/output error"),
     ],
@@ -63,9 +64,9 @@ def test_what_the_machine_lacks_is_no_bug(folder, inside, monkeypatch, error, ki
     assert (result.returncode, document(result)["error"]["kind"]) == (Exit.INPUT, kind)
 
 
-def test_a_file_that_fails_while_it_is_read(inside):
-    """As a disk does that is about to die."""
-    complained(inside("verify", "/proc/self/mem"), "cannot read '/proc/self/mem'", code=Exit.INPUT)
+def test_a_file_that_cannot_be_read(inside):
+    complained(inside("verify", "/proc/self/mem"), "the file '/proc/self/mem' is empty", code=Exit.INPUT)
+    complained(inside("verify", "."), "cannot read the file '.': Is a directory", code=Exit.INPUT)
 
 
 @pytest.mark.slow

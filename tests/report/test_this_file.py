@@ -8,14 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from families import small_frame, small_problem
-from reports import hostile_frame, hostile_mapping, leaves_frame, leaves_mapping, signed_release, small_release
+from reports import HOSTILE, hostile_frame, hostile_mapping, leaves_frame, leaves_mapping, signed_release, small_release
 
 import evenhand as eh
 from evenhand.cli.exits import Exit, code_of
 from evenhand.data.domain import in_words
 from evenhand.engines import read_file
 from evenhand.errors import VerificationError
+from evenhand.findings.discretion import Discretion
 from evenhand.findings.document import signed
+from evenhand.report.this_file import this_file
 
 
 def shown(mapping, manifest, **options):
@@ -58,6 +60,32 @@ def test_small_groups_are_not_named(released):
     hidden = json.dumps(shown(mapping, manifest, hide_below=20).summary["this_file"])
     assert "small" not in hidden
     assert "small" in json.dumps(shown(mapping, manifest, hide_below=0).summary["this_file"])
+
+
+def test_survey_weights_do_not_make_few_people_many(released):
+    mapping, path = released
+    manifest = eh.Manifest.load(path)
+    fitted = replace(manifest, options={**manifest.options, "weights": "w"})
+    heavier = [{**row, "weight": 50 * row["weight"]} for row in manifest.realised["rates"]]
+    other = replace(fitted, realised={**manifest.realised, "rates": heavier})
+    for each, groups in ((manifest, 2), (fitted, 2), (other, 0)):
+        shown = Discretion(mapping.counts, 20)
+        found = this_file(each, mapping.problem, shown, "", features_move=False, outcome_moves=True)
+        assert len({str(row["group"]) for row in found["rates"]}) == groups
+
+
+@pytest.mark.slow
+def test_a_group_of_few_people_in_another_file_is_not_shown(tmp_path):
+    frame = hostile_frame()
+    few = frame.index[frame["<b>group</b>"] == "a & b"][5:]
+    mapping, manifest = signed_release(hostile_mapping(), frame.drop(few), tmp_path)
+    table = tmp_path / "people.csv"
+    for hide_below, groups in ((0, {"a & b", HOSTILE, "small", "small too"}), (20, {HOSTILE})):
+        found = shown(mapping, manifest, frame=table, hide_below=hide_below).summary
+        for rows in (found["this_file"]["rates"], found["models"]["fitted"]["rows"]):
+            assert {row["group"]["<b>group</b>"] for row in rows} == groups
+        assert ("a & b" in json.dumps(found["this_file"])) == ("a & b" in groups)
+    assert any(note.startswith("3 of 4 groups are not shown") for note in found["this_file"]["notes"])
 
 
 def test_a_manifest_of_another_mapping_is_refused(released):

@@ -155,6 +155,19 @@ def test_bad_tables(change, words):
         eh.fit(small_problem(), change(small_frame()))
 
 
+@pytest.mark.parametrize("short", ["columns.numbered", "writing._written"])
+def test_too_little_memory_is_no_fault_of_a_column(monkeypatch, short):
+    frame = small_frame()
+    mapping = shared_fit(small_problem(), frame)
+
+    def full(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(f"evenhand.tables.{short}", full)
+    with pytest.raises(MemoryError):
+        mapping.release(frame, seed=0)
+
+
 def test_a_level_that_the_rule_does_not_know():
     rules = eh.Distortion({"score": eh.Ordinal(1, levels=[1, 2]), "hired": eh.Ordinal(1)})
     with pytest.raises(eh.DataError, match="'score' has the value 0 in row 1, which is not among the levels"):

@@ -379,7 +379,7 @@ def test_progress_never_goes_back():
         ({"command": ["make", "report"]}, eh.SpecError, "command must be a text"),
         ({"missing": "levels"}, eh.SpecError, "missing must be one of .*'level'"),
         ({"source": 3}, eh.SpecError, "source must be a path"),
-        ({"source": "no/such/mapping"}, eh.StorageError, "cannot read 'no/such/mapping'"),
+        ({"source": "no/such/mapping"}, eh.StorageError, "cannot read the mapping file 'no/such/mapping'"),
     ],
 )
 def test_what_is_wrong_is_told_before_any_work(compas_mapping, given, error, words):

@@ -42,6 +42,9 @@ from evenhand.files import reason
 UsageError: Any = typer.BadParameter.__mro__[1]
 """The parent of every complaint about a command line; typer gives it no name of its own."""
 
+NO_THREAD = "can't start new thread"
+"""What Python says where there is no memory for the stack of one."""
+
 app = typer.Typer(
     name="evenhand",
     help="Bound an outcome's dependence on protected attributes by a certified, randomized change of the table.",
@@ -65,7 +68,9 @@ def run() -> NoReturn:
             _complain(worded(error), _kind(error), code_of(error), as_json, _nearest(error))
         except UsageError as error:
             _misused(error, as_json)
-        except (OSError, MemoryError) as error:
+        except (OSError, MemoryError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and str(error) != NO_THREAD:
+                raise
             _complain(worded(found := _of_the_machine(error)), _kind(found), code_of(found), as_json)
         if code == Exit.INTERRUPTED:
             name, code = ("Stopped", Exit.STOPPED) if told_to_stop else ("Interrupted", Exit.INTERRUPTED)
@@ -108,7 +113,7 @@ def _note(message: Warning | str, *place: Any, **more: Any) -> None:
         logging.getLogger("evenhand").info("%s", message)
 
 
-def _of_the_machine(error: OSError | MemoryError) -> EvenhandError:
+def _of_the_machine(error: OSError | MemoryError | RuntimeError) -> EvenhandError:
     """Return what to say of a disk that cannot be read, or of memory that there is not: neither is a bug."""
     if isinstance(error, OSError):
         of = "" if error.filename is None else f" of {os.fsdecode(error.filename)!r}"

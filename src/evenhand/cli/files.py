@@ -129,15 +129,6 @@ def make_folder(path: Path) -> None:
         raise EvenhandError(f"cannot make the folder {str(path)!r}: {error.strerror}") from None
 
 
-def beginning_of(path: Path) -> bytes:
-    """Return the first bytes of a file; refuse one that cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return file.read(4096)
-    except OSError as error:
-        raise EvenhandError(f"cannot read {str(path)!r}: {error.strerror}") from None
-
-
 @contextmanager
 def writing(force: bool, *paths: Path | None, inputs: Sequence[Path | None] = ()) -> Iterator[None]:
     """Write the files of a command in the ``with`` block: all of them appear at its end, or none does.

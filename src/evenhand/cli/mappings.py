@@ -11,7 +11,7 @@ from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer, reply
 from evenhand.cli.exits import Exit
 from evenhand.cli.explaining import audited
-from evenhand.cli.files import beginning_of, read_table
+from evenhand.cli.files import read_table
 from evenhand.cli.manifests import is_manifest, verify_manifest
 from evenhand.cli.options import (
     ConfidenceOption,
@@ -27,10 +27,14 @@ from evenhand.cli.options import (
 )
 from evenhand.cli.wording import worded
 from evenhand.errors import StorageError
+from evenhand.files import content_of
 from evenhand.tolerances import AGREEMENT
 
 if TYPE_CHECKING:
     from evenhand.render.finding import Finding
+
+BEGINNING = 4096
+"""By so many bytes a manifest, a proof and a mapping are told apart."""
 
 
 def audit(
@@ -84,7 +88,7 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     """Recompute what a mapping, a proof or a manifest claims; exit with 1 if it does not stand."""
-    beginning = beginning_of(file)
+    beginning = content_of(file, "the file", most=BEGINNING)
     places = {"input": input, "mapping": mapping, "output": output, "changes": changes}
     if is_manifest(beginning):
         stands = verify_manifest(file, as_json, places, again)

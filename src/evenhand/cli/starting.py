@@ -12,7 +12,7 @@ import typer
 
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
-from evenhand.cli.files import beginning_of, writing
+from evenhand.cli.files import writing
 from evenhand.cli.options import ForceOption, FrequenciesOption, WeightsOption, words
 from evenhand.cli.schema import naming_schema
 from evenhand.cli.wording import worded
@@ -64,18 +64,20 @@ def init(
     as_json: JsonOption = False,
 ) -> None:
     """Propose a problem for a table: a commented TOML file to read, change and fit."""
-    beginning_of(table)
+    from evenhand.engines import Source
+    from evenhand.spec import CsvFormat
+
+    named = words("--names", names)
+    try:
+        csv = None if delimiter == "," and named is None else CsvFormat(delimiter, named)
+    except SpecError as error:
+        raise typer.BadParameter(worded(error), param_hint="--delimiter, --names") from None
+    # A table that is not there is complained of before a problem that is.
+    Source.of(table, csv)
     with writing(force, out):
         screen.load()
         from evenhand.data.weighting import Weighting
-        from evenhand.spec import CsvFormat
         from evenhand.use.proposal import propose
-
-        named = words("--names", names)
-        try:
-            csv = None if delimiter == "," and named is None else CsvFormat(delimiter, named)
-        except SpecError as error:
-            raise typer.BadParameter(worded(error), param_hint="--delimiter, --names") from None
 
         def proposed(weighting: Weighting | None) -> Proposal:
             with screen.progress_bar() as report:

@@ -316,10 +316,6 @@ def _found(pattern: str) -> tuple[str, ...]:
         raise DataError(
             f"{pattern!r} is a folder; give a file, or a pattern such as {str(Path(pattern) / '*.parquet')!r}"
         )
-    if os.path.exists(pattern) and not os.path.isfile(pattern):
-        raise DataError(
-            f"{pattern!r} is a pipe or a device, which cannot be read twice; save the table to a file first"
-        )
     if os.path.exists(pattern):
         paths: list[str] = [pattern]
     else:
@@ -327,6 +323,12 @@ def _found(pattern: str) -> tuple[str, ...]:
     if not paths:
         raise DataError(f"there is no file {pattern!r}{_why_none(pattern)}")
     for path in paths:
+        if os.path.exists(path) and not os.path.isfile(path):
+            kind = "a folder" if os.path.isdir(path) else "a pipe or a device"
+            raise DataError(f"{path!r} is {kind}, which cannot be read twice; save the table to a file first")
+        # Pseudo-files of the kernel, where reading may wait for ever, have no size either.
+        if os.path.exists(path) and not os.path.getsize(path):
+            raise DataError(f"{path!r} is empty")
         try:
             path.encode()
         except UnicodeEncodeError:
@@ -499,8 +501,8 @@ def watched(duck_: Any, what: str, progress: Progress | None) -> Iterator[None]:
                 progress(f"{what}: {share:.0%}" if share else what, share)
 
     watcher = Thread(target=look, daemon=True)
+    watcher.start()
     try:
-        watcher.start()
         yield
     finally:
         done.set()

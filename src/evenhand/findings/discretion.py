@@ -156,6 +156,10 @@ class Discretion:
         found = combinations_shown(codes, self.counts.group_people, self.hide_below)
         return {tuple(axis.names[at] for at in chosen): flags for chosen, flags in found.items()}
 
+    def groups_of(self, people: Numbers) -> Flags:
+        """Return which groups are shown of another table, in which each has so many people."""
+        return self.groups & self.parts(people)
+
     @cached_property
     def cells(self) -> Flags:
         """Which source cells (d, x, y) are shown."""

@@ -5,19 +5,18 @@ Everything here is plain. Nothing is computed from tables: ``use.manifests`` mak
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from evenhand import check
 from evenhand.errors import SpecError, StorageError, VerificationError
-from evenhand.files import current_place, existing, reason, replace_file, sha256_of
+from evenhand.files import current_place, existing, replace_file, sha256_of, text_of
 from evenhand.findings.document import plain, signed
 from evenhand.spec.sign_off import SignOff
 from evenhand.tables import frame
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMAT, VERSION = "evenhand-manifest", 1
-NOTHING = hashlib.sha256().hexdigest()
 MODES = ("release", "apply", "expand")
 
 OPTIONS: dict[str, tuple[type, ...]] = {
@@ -82,9 +80,8 @@ class FileRecord:
         return os.path.normpath(os.path.join(folder, self.name))
 
     def has_bytes_of(self, path: str | os.PathLike[str], tell: Callable[[float], None] | None = None) -> bool:
-        """Whether a file has the bytes of this one. Of a file of another size none is read, nor of one of no size."""
-        size = os.stat(path).st_size
-        return size == self.size and (sha256_of(path, tell) if size else NOTHING) == self.sha256
+        """Whether a file has the bytes of this one. None is read of a file of another size."""
+        return os.stat(path).st_size == self.size and sha256_of(path, tell) == self.sha256
 
 
 def folder_of(path: str) -> str:
@@ -255,12 +252,7 @@ class Manifest:
         (5278, 'balanced', True)
         """
         name = check.path("path", path)
-        try:
-            text = Path(name).read_text(encoding="utf-8")
-        except OSError as error:
-            raise StorageError(f"cannot read the manifest {name!r}: {reason(error)}") from None
-        except UnicodeDecodeError:
-            raise StorageError(f"{name!r}: it is no sound manifest: it is no text") from None
+        text = text_of(name, "the manifest")
         try:
             return cls.from_json(text, folder_of(name))
         except StorageError as error:
@@ -392,6 +384,8 @@ def _file(what: str, given: Any) -> FileRecord:
     if len(record["sha256"]) != 64 or set(record["sha256"]) - set("0123456789abcdef"):
         raise ValueError(f"{what} has no SHA-256")
     check.path(what, record["name"])
+    # Pseudo-files of the kernel have no size, and no end.
+    check.whole(f"size of {what}", record["size"], low=1)
     return FileRecord(**record)
 
 

@@ -397,8 +397,7 @@ def model_rates(
     ``train`` and ``new`` are tables, each with the weights of its rows, or None where every row counts once.
     """
     (released, learned_by), (applied, counted_by) = ((tables.to_pandas(rows), by) for rows, by in (train, new))
-    # Missing values that release and apply let pass are not refused here.
-    counts = replace(counts, domain=counts.domain.allowing_missing(True))
+    counts = _allowing_missing(counts)
     if model is None:
         scores = _table_scores(counts, released, learned_by, applied, protected)
     else:
@@ -476,22 +475,39 @@ def _levels(axes: tuple[Axis, ...], table: Any) -> Cells:
 
 def _by_group(counts: Counts, table: Any, scores: Numbers, weight: Numbers | None) -> dict[str, Any]:
     """Return the mean score of every group and outcome, and the share of people for whom the outcome is likeliest."""
-    d, new = tables.cells(counts.domain.d, table)
-    groups = counts.groups.cells
-    known, place = positions(groups, d)
-    # Levels that are known one by one may still make up a group that is not.
-    unseen = new | ~known
-    if unseen.all():
+    known, place = _group_of_rows(counts, table)
+    if not known.any():
         raise DataError("no row of the frame belongs to a group of the fitted table")
-    place, by = place[~unseen], np.ones(int((~unseen).sum())) if weight is None else weight[~unseen]
-    people = sums(place, by, len(groups))
+    by = np.ones(len(place)) if weight is None else weight[known]
+    groups = len(counts.groups.cells)
+    people = sums(place, by, groups)
     people[people == 0] = 1
     decided = likeliest(scores)
 
     def mean(values: Numbers) -> Numbers:
-        return np.column_stack([sums(place, by * each, len(groups)) / people for each in values[~unseen].T]).ravel()
+        return np.column_stack([sums(place, by * each, groups) / people for each in values[known].T]).ravel()
 
     return {"score": mean(scores), "decision": mean(decided)}
+
+
+def people_by_group(counts: Counts, table: Any, people: Numbers | None) -> Numbers:
+    """Return how many people of a table each fitted group has; ``people`` is how many a row is, None is one."""
+    known, place = _group_of_rows(_allowing_missing(counts), table)
+    return sums(place, np.ones(len(place)) if people is None else people[known], len(counts.groups.cells))
+
+
+def _allowing_missing(counts: Counts) -> Counts:
+    """Return counts to which missing values, which release and apply let pass, are no reason to refuse a table."""
+    return replace(counts, domain=counts.domain.allowing_missing(True))
+
+
+def _group_of_rows(counts: Counts, table: Any) -> tuple[Flags, Cells]:
+    """Return which rows of a table belong to a fitted group, and to which."""
+    d, new = tables.cells(counts.domain.d, table)
+    known, place = positions(counts.groups.cells, d)
+    # Levels that are known one by one may still make up a group that is not.
+    known &= ~new
+    return known, place[known]
 
 
 class FrequencyTable:

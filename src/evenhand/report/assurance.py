@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenhand.arrays import Cells, Numbers, quotient, sums
+from evenhand.arrays import Cells, Flags, Numbers, quotient, sums
 from evenhand.data.counts import Counts
 from evenhand.findings.audit import Audit
 from evenhand.findings.bounds import (
@@ -121,7 +121,7 @@ def _parity(constraint: Constraint, kept: Cells) -> Json:
 
 def scores(problem: Problem, audit: Audit, shown: Discretion) -> list[Json]:
     """Return the mean scores that eqs. (8) and (9) predict of models that see the protected columns or do not."""
-    return _by_group(problem, audit.scores, ("seeing_protected", "not_seeing_protected"), shown)
+    return _by_group(problem, audit.scores, ("seeing_protected", "not_seeing_protected"), shown.counts, shown.groups)
 
 
 def decisions(m: Mapped, shown: Discretion, released: tuple[str, Counts] | None = None) -> Json:
@@ -174,11 +174,21 @@ def spread(rates: Numbers) -> Json | None:
 
 
 def model_rates(
-    problem: Problem, table: pd.DataFrame, words: str, shown: Discretion, *, sees_protected: bool, learned_from: str
+    problem: Problem,
+    table: pd.DataFrame,
+    people: Numbers,
+    words: str,
+    shown: Discretion,
+    *,
+    sees_protected: bool,
+    learned_from: str,
 ) -> Json:
-    """Return the rates of a model that learned from the table as it is, and from what is released of it."""
+    """Return the rates of a model that learned from a table as it is, and from what is released of it.
+
+    ``people`` is how many people of that table each fitted group has.
+    """
     names = ("released", "predicted", "score", "decision", "score_before", "decision_before")
-    rows = _by_group(problem, table, names, shown)
+    rows = _by_group(problem, table, names, shown.counts, shown.groups_of(people))
     level = shown.counts.domain.outcome.levels[told_outcome(problem, shown.counts)]
     told = [row for row in rows if row["outcome"] == level]
     fields = {"before": "decision_before", "after": "decision"}
@@ -192,14 +202,14 @@ def model_rates(
     }
 
 
-def _by_group(problem: Problem, table: pd.DataFrame, names: Sequence[str], shown: Discretion) -> list[Json]:
+def _by_group(problem: Problem, table: pd.DataFrame, names: Sequence[str], counts: Counts, shown: Flags) -> list[Json]:
     """Return a table of groups and outcomes as rows, those of hidden groups left out."""
-    levels = zip(group_levels(shown.counts), shown.groups, strict=True)
-    outcome, *protected = (own_name(table, column) for column in (problem.outcome, *shown.counts.domain.d.names))
+    levels = zip(group_levels(counts), shown, strict=True)
+    outcome, *protected = (own_name(table, column) for column in (problem.outcome, *counts.domain.d.names))
     kept = {tuple(group.values()) for group, is_shown in levels if is_shown}
     return [
         {
-            "group": {column: row[own] for column, own in zip(shown.counts.domain.d.names, protected, strict=True)},
+            "group": {column: row[own] for column, own in zip(counts.domain.d.names, protected, strict=True)},
             "outcome": row[outcome],
             **{name: row[name] for name in names},
         }

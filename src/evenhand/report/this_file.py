@@ -6,11 +6,15 @@ Reads a manifest and nothing else; whether the file is still the one that it is 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from evenhand.arrays import Numbers
+from evenhand.data.counts import Counts
 from evenhand.data.weighting import Unit
-from evenhand.findings.discretion import Discretion
+from evenhand.findings.discretion import Discretion, not_shown
 from evenhand.findings.document import Json
 from evenhand.findings.manifest import Manifest, number
 from evenhand.findings.naming import group_levels
@@ -35,20 +39,33 @@ def this_file(
     """
     how = _how(manifest.mode, features_move=features_move, outcome_moves=outcome_moves)
     realised = manifest.realised
-    named = {
-        tuple(levels.values()) for levels, there in zip(group_levels(shown.counts), shown.groups, strict=True) if there
-    }
-    compared = _compared(manifest, problem, shown)
-    rates = [] if realised is None else [row for row in realised["rates"] if tuple(row["group"].values()) in named]
+    rates = [] if realised is None else realised["rates"]
+    groups = [tuple(levels.values()) for levels in group_levels(shown.counts)]
+    kept = shown.groups_of(_people(manifest, groups, shown.counts))
+    named = {group for group, is_shown in zip(groups, kept, strict=True) if is_shown}
+    compared = _compared(manifest, problem, named_all=bool(kept.all()))
+    hidden = int((~kept).sum()) if rates else 0
+    left_out = [not_shown(hidden, len(kept), "groups", shown.hide_below)] if hidden else []
     return {
         "name": manifest.output.name,
         "kept": manifest.kept,
         "verdict": _verdict(manifest),
         "brief": [*_open(manifest), *compared, _drawn(manifest), looked],
         "pairs": [{"heading": heading, "text": text} for heading, text in _pairs(manifest, how)],
-        "rates": rates,
-        "notes": [*_open(manifest), *compared, *manifest.notes, looked],
+        "rates": [row for row in rates if tuple(row["group"].values()) in named],
+        "notes": [*_open(manifest), *compared, *left_out, *manifest.notes, looked],
     }
+
+
+def _people(manifest: Manifest, groups: Sequence[tuple[Any, ...]], fitted: Counts) -> Numbers:
+    """Return how many people of the file each group has; none where survey weights do not tell."""
+    rates = [] if manifest.realised is None else manifest.realised["rates"]
+    weight = {tuple(row["group"].values()): number(row["weight"]) for row in rates}
+    found = np.array([weight.get(group, 0.0) for group in groups], dtype=float)
+    if not fitted.weighed and manifest.options.get("weights") is None:
+        return found
+    # A group that weighs what the fitted one does is that one.
+    return np.where(np.isclose(found, fitted.group_weight), fitted.group_people, 0)
 
 
 def _verdict(manifest: Manifest) -> str:
@@ -66,7 +83,7 @@ def _violated(number: int) -> str:
     return "one parity constraint" if number == 1 else f"{number:,} parity constraints"
 
 
-def _compared(manifest: Manifest, problem: Problem, shown: Discretion) -> list[str]:
+def _compared(manifest: Manifest, problem: Problem, *, named_all: bool) -> list[str]:
     """Say how near the file is to the bound that it is nearest to, or furthest beyond."""
     rows = [] if manifest.realised is None else manifest.realised["bounds"]
     if not rows:
@@ -78,7 +95,7 @@ def _compared(manifest: Manifest, problem: Problem, shown: Discretion) -> list[s
     held = " or ".join(dict.fromkeys(form.distance.held((after,), bound) for form in forms))
     violated = manifest.realised["violated"] if manifest.realised else 0
     of = f"It violates {_violated(violated)}" if violated else "Every parity constraint holds"
-    where = f" ({nearest['where']})" if shown.groups.all() else ""
+    where = f" ({nearest['where']})" if named_all else ""
     said = [f"{of}; {'worst' if violated else 'tightest'}: {held}{where}."]
     balanced = manifest.mode == "release" and manifest.options.get("draw") == "balanced"
     # By weight one person may count for many; and features are not drawn together, outcomes are.

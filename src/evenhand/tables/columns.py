@@ -71,6 +71,8 @@ def encode(series: nw.Series[Any], blanks: Sequence[Value] = ()) -> Encoded:
     """Number the values of a column, in one pass; ``blanks`` are values that stand for a missing one."""
     try:
         codes, values = numbered(series)
+    except MemoryError:
+        raise
     except Exception as error:  # each library has errors of its own for types it cannot list
         raise DataError(
             f"column {series.name!r} is of type {series.dtype}, whose values cannot be listed "

@@ -258,6 +258,8 @@ def _overwrite(series: nw.Series[Any], variable: Variable, fresh: Fresh, text: b
         if texts and encoded is not None and len(encoded.values) * 16 <= len(series) and kept_by_arrow(series):
             return _written_by_number(series, encoded, own)
         return _written(series, variable, own)
+    except MemoryError:
+        raise
     except Exception as error:  # each library has errors of its own for values that do not fit a type
         raise DataError(
             f"column {variable.name!r} is of type {dtype}, which does not hold a value that the mapping writes "

@@ -12,12 +12,11 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand import tables
 from evenhand.errors import StorageError
-from evenhand.files import alone, current_place, existing, reason, replace_file, together
+from evenhand.files import alone, current_place, existing, replace_file, text_of, together
 from evenhand.findings.document import plain, signed
 from evenhand.findings.monitoring import Monitored
 from evenhand.report.charts import Chart, history_chart
@@ -122,17 +121,13 @@ def add_batch(history: History, found: Monitored, name: str | None = None) -> Hi
 
 def _text(path: str) -> str:
     now = current_place(path)
-    if existing(now) is None:
+    found = existing(now)
+    if found is None:
         folder = os.path.dirname(os.path.realpath(path))
         if not os.path.isdir(folder):
             raise StorageError(f"there is no folder {folder!r} to keep the history {path!r} in")
         return ""
-    try:
-        return Path(now).read_text(encoding="utf-8")
-    except OSError as error:
-        raise StorageError(f"cannot read the history {path!r}: {reason(error)}") from None
-    except UnicodeDecodeError:
-        raise StorageError(f"{path!r} is not a history: it is no text") from None
+    return text_of(now, "the history") if found.st_size else ""
 
 
 def _records(path: str, text: str, mapping: str) -> tuple[Mapping[str, Any], ...]:

@@ -29,6 +29,7 @@ from evenhand.errors import (
     SpecError,
     StorageError,
     VerificationError,
+    warn,
 )
 from evenhand.files import current_place, sha256_of
 from evenhand.findings.document import installed, plain
@@ -180,6 +181,8 @@ def assembled(
     *inputs, own, output = map(record, (*done.read.paths, os.fspath(source), done.path))
     if done.read.state != tuple((each.st_size, each.st_mtime_ns) for each in map(os.stat, done.read.paths)):
         raise DataError(f"{done.read.paths[0]!r} was changed after it was read: no manifest can be made of it")
+    if not keep_seed and done.options.get("seed_origin") == "default":
+        warn("the manifest leaves out the default seed, which everybody knows; pass a secret one with ", Option("seed"))
     listed = getattr(done, "changes", None)
     said: dict[str, Any] = {"weights": weights, **done.options, **({} if keep_seed else {"seed": None})}
     return Manifest(

@@ -24,11 +24,11 @@ from evenhand.data.sentences import ANYBODY, Said
 from evenhand.data.weighting import Weighting
 from evenhand.engines import AnyTable, distinct_rows, is_path, opened, read_file, refuse_mistaken, weighting_in
 from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
-from evenhand.files import replace_file, together
+from evenhand.files import content_of, replace_file, together
 from evenhand.findings.bounds import said_bound
 from evenhand.findings.discretion import Discretion
 from evenhand.findings.manifest import Manifest
-from evenhand.findings.models import EXPANDED, check_model, model_rates
+from evenhand.findings.models import EXPANDED, check_model, model_rates, people_by_group
 from evenhand.findings.new_people import meeting
 from evenhand.findings.theory.rates import share
 from evenhand.optimise.solve.structured.threads import one_thread
@@ -247,10 +247,7 @@ def _called(source: str | os.PathLike[str] | None, **given: Any) -> str:
 def _source(path: str | os.PathLike[str] | None) -> Source:
     if path is None:
         return Source()
-    try:
-        content = Path(check.path("source", path)).read_bytes()
-    except OSError as error:
-        raise StorageError(f"cannot read {os.fspath(path)!r}: {error.strerror}") from None
+    content = content_of(check.path("source", path), "the mapping file")
     return Source(os.fspath(path), hashlib.sha256(content).hexdigest())
 
 
@@ -336,7 +333,9 @@ def _fitted(
     # First of the release, which refuses a table that no model can be fitted on.
     counting = {} if weighting is None else {weighting.option: weighting.given}
     rates = mapping.model_rates(people, model, released=released, **counting, protected=sees_protected, missing=missing)
-    as_it_is = people, tables.weights_of(mapping.problem.columns, tables.read(people), weighting)
+    table = tables.read(people)
+    by = tables.weights_of(mapping.problem.columns, table, weighting)
+    as_it_is = people, by
     parts = (mapping.problem, mapping.counts, mapping.kernel)
     before = model_rates(*parts, as_it_is, as_it_is, model, protected=sees_protected)
     rates = rates.assign(score_before=before["score"], decision_before=before["decision"])
@@ -348,10 +347,11 @@ def _fitted(
         f"{learned_from}{every}, scoring the same people in apply mode, over all of its draws. Decided so: the share "
         f"of people for whom the outcome is the likeliest; no bound covers it."
     )
-    shown = Discretion(mapping.counts, settings.hide_below)
+    each = None if weighting is None or by is None else weighting.people(by)
     return assurance.model_rates(
-        mapping.problem, rates, words, shown, sees_protected=sees_protected, learned_from=learned_from
-    )
+        mapping.problem, rates, people_by_group(mapping.counts, table, each), words,
+        Discretion(mapping.counts, settings.hide_below), sees_protected=sees_protected, learned_from=learned_from,
+    )  # fmt: skip
 
 
 def _traced(mapping: Mapping, points: int | None, progress: Progress) -> dict[str, Any]:

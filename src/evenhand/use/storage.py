@@ -14,7 +14,6 @@ import math
 import os
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from evenhand.data.levels import MOST_KEPT, UNSEEN, Coding, Stock, listed_values
 from evenhand.data.profile import Profile
 from evenhand.data.tree import Tree
 from evenhand.errors import EvenhandError, StorageError
-from evenhand.files import replace_file
+from evenhand.files import content_of, replace_file
 from evenhand.findings.assurance import Assurance
 from evenhand.findings.naming import source_codes
 from evenhand.kernel import Kernel
@@ -189,10 +188,7 @@ def _read_stock(entry: dict[str, Any]) -> Stock:
 
 def read(path: str | os.PathLike[str]) -> Stored:
     """Read a mapping file; anything but an intact one is a StorageError that says why."""
-    try:
-        content = Path(check.path("path", path)).read_bytes()
-    except OSError as error:
-        raise StorageError(f"cannot read the mapping file {os.fspath(path)!r}: {error.strerror}") from None
+    content = content_of(check.path("path", path), "the mapping file")
     try:
         document, arrays = _open(content)
         if document.get("format") != FORMAT:

@@ -208,8 +208,14 @@ class TestPaths:
 
     def test_a_pipe_says_that_it_is_one(self, tmp_path):
         os.mkfifo(tmp_path / "pipe.csv")
-        with pytest.raises(eh.DataError, match="a pipe"):
-            eh.fit(problem(), tmp_path / "pipe.csv")
+        for name in ("pipe.csv", "*.csv"):
+            with pytest.raises(eh.DataError, match=r"pipe\.csv' is a pipe or a device"):
+                eh.fit(problem(), tmp_path / name)
+
+    @pytest.mark.skipif(not os.path.exists("/proc/kmsg"), reason="a pseudo-file of Linux")
+    def test_a_file_of_the_kernel_that_never_ends_is_empty(self):
+        with pytest.raises(eh.DataError, match="'/proc/kmsg' is empty"):
+            eh.fit(problem(), "/proc/kmsg")
 
 
 def write_packed(path, content):
