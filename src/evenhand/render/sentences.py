@@ -138,6 +138,11 @@ SENTENCES: dict[str, str] = {
     "simpson.given_a_column": (
         "If a column that they are made of ({columns}) justifies differences, bound parity within it, such as {setting}"
     ),
+    "simpson.reversals": (
+        "in {reversed} of {cells} cells with enough people of both groups, with {people:,.0f} people, the order of "
+        "groups is reversed: there {lower} has {outcome} more often than {higher} after, by up to {gap:in_points} "
+        "percentage points, and did not before"
+    ),
     # The certificate.
     "certificate.optimal": "every bound holds, and no mapping within the bounds loses less by more than the gap",
     "certificate.feasible": "every bound holds up to the violation below; another mapping might lose less",

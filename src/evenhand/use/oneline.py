@@ -443,4 +443,4 @@ def _warn_of_losses(mapping: Mapping) -> None:
     lost, good = who.loss(suppressed=False), counts.domain.outcome.levels[who.favourable]
     if lost is not None:
         given = {"bound": problem.smallest_bound, "distance": Made("FourFifths", {"favourable": good})}
-        warn(f"{lost}. Nobody loses it with ", Option("bound", Made("PairwiseParity", given)))
+        warn(f"{sentence(lost)}. Nobody loses it with ", Option("bound", Made("PairwiseParity", given)))
