@@ -98,10 +98,10 @@ MARGIN = 12.0
 """Around the charts of a file."""
 
 SMALL = 11.0
-LABEL_SHARE = 0.34
+LABEL_SHARE = 0.33
 """Names beside a row take so much of the width; where they leave too little, names stand above the rows."""
 
-LEAST_PLOT = 0.48
+LEAST_PLOT = 0.44
 GAP = 12.0
 BELOW = 8.0
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -115,9 +115,13 @@ BEYOND = 3.0
 FROM_ZERO = 0.6
 """Curves whose lowest value is a larger share of their highest are drawn on an axis that does not begin at zero."""
 
+FLAT = 0.02
+"""Curves that vary by a smaller share of their highest value are drawn as flat."""
+
 MOST_SPOTS = 80
 LARGEST_CELL, CELL_HEIGHT = 60.0, 22.0
 LONGEST_TURNED = 260.0
+MOST_HEADING_LINES = 3
 ON_DARK = 0.55
 """The share of the scale from which a number is written in the colour of the ground."""
 
@@ -170,6 +174,12 @@ def scaled(values: Iterable[float], start: float, end: float, most: int, *, zero
         if last - first <= most:
             break
     return Scale(first * step, last * step, start, end, tuple(step * n for n in range(first, last + 1)), step)
+
+
+def _from_zero(values: Sequence[float]) -> bool:
+    """Whether curves are drawn on an axis from zero on: unless they vary, and all far from it."""
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    return low < FROM_ZERO * high or high - low < FLAT * high
 
 
 def _most_ticks(start: float, end: float) -> int:
@@ -331,7 +341,11 @@ def _tone(chart: Chart, row: Row) -> str | None:
 
 
 def _sign(chart: Chart, row: Row) -> str:
-    return SIGNS.get(_tone(chart, row) or "", "")
+    """Return what is written behind a number: a sign or, of curves, what the shape of a point means."""
+    tone = _tone(chart, row)
+    if chart.mark != "lines":
+        return SIGNS.get(tone or "", "")
+    return f" ({_meaning(chart, tone or 'neither')})" if chart.tone else ""
 
 
 def _number(value: Any) -> float | None:
@@ -339,26 +353,34 @@ def _number(value: Any) -> float | None:
     return None if value is None or math.isnan(value) else float(value)
 
 
-def _panels(chart: Chart) -> list[tuple[str, list[Row]]]:
-    """Return the rows of each panel, under what it is called."""
+def _panels(chart: Chart) -> list[tuple[Any, str, list[Row]]]:
+    """Return each panel: its value, what it is called, and its rows."""
     rows = chart.table.records()
     if chart.panel is None:
-        return [("", rows)]
+        return [(None, "", rows)]
     column = _columns(chart)[chart.panel]
     found: dict[Any, list[Row]] = {}
     for row in rows:
         found.setdefault(row[chart.panel], []).append(row)
-    name = str if column.own else heading
-    return [(name(written(key, column.kind)), own) for key, own in found.items()]
+
+    def name(text: str) -> str:
+        return text if column.own else title(f"chart.{text}", chart.fields) or heading(text)
+
+    return [(key, name(written(key, column.kind)), own) for key, own in found.items()]
+
+
+def _lines(chart: Chart, panel: Any, axis: str) -> list[Line]:
+    """Return the lines of a panel across one of its axes."""
+    return [line for line in chart.lines if line.axis == axis and line.panel in (None, panel)]
 
 
 def draw(canvas: Canvas, chart: Chart, top: float) -> float:
     """Draw a chart from a height on, and return where it ends."""
     top = _legend(canvas, chart, top)
     if chart.mark in ("dots", "bars"):
-        for name, rows in _panels(chart):
+        for panel, name, rows in _panels(chart):
             top = _heading(canvas, name, 0.0, top, canvas.width)
-            top = _Rows(canvas, chart, rows).draw(top) + GAP
+            top = _Rows(canvas, chart, rows, _lines(chart, panel, "x")).draw(top) + GAP
         return top - GAP
     return _curves(canvas, chart, top) if chart.mark == "lines" else _grids(canvas, chart, top)
 
@@ -436,7 +458,8 @@ def _meaning(chart: Chart, key: str, **more: Any) -> str:
 def _toned(tones: set[Any], words: Any, shapes: dict[str, str]) -> Iterator[Symbol]:
     for tone in ("better", "worse"):
         if tone in tones:
-            yield shapes.get(tone, "box"), f"c-{tone}", f"{SIGNS[tone].strip()} {words(tone)}"
+            sign = "" if shapes is STATES else SIGNS[tone].strip()
+            yield shapes.get(tone, "box"), f"c-{tone}", f"{sign} {words(tone)}".strip()
 
 
 def _shades(chart: Chart, columns: dict[str, Column], tones: set[Any], words: Any) -> Iterator[Symbol]:
@@ -451,6 +474,8 @@ def _shades(chart: Chart, columns: dict[str, Column], tones: set[Any], words: An
     for sign, class_ in (("+", "c-up"), ("−", "c-down")):
         tone = next((t for t in known if _sign_of(chart, t) == sign), None)
         said = f"{SIGNS[tone].strip()} {words(tone)}, " if tone else ""
+        if not any(value > 0 if sign == "+" else value < 0 for value in values):
+            continue
         yield "box", f"c-{tone}" if tone else class_, f"{said}{sign} up to {top}"
 
 
@@ -465,8 +490,8 @@ def _sign_of(chart: Chart, tone: str) -> str:
 class _Rows:
     """The rows of a panel: a name, a line with marks, and the number in words."""
 
-    def __init__(self, canvas: Canvas, chart: Chart, rows: list[Row]) -> None:
-        self.canvas, self.chart, self.rows = canvas, chart, rows
+    def __init__(self, canvas: Canvas, chart: Chart, rows: list[Row], lines: list[Line]) -> None:
+        self.canvas, self.chart, self.rows, self.lines = canvas, chart, rows, lines
         self.columns = _columns(chart)
         self.kind = self.columns[chart.x[-1]].kind
         self.names = [self._name(row) for row in rows]
@@ -483,7 +508,6 @@ class _Rows:
         else:
             self.label_room, start, end = width - value_room, GAP, width - GAP
         self.scale = scaled(self._extent(), start, end, _most_ticks(start, end))
-        self.lines = [line for line in chart.lines if line.axis == "x"]
 
     def _name(self, row: Row) -> tuple[str, bool]:
         inner = self.chart.inner
@@ -493,13 +517,10 @@ class _Rows:
 
     def _extent(self) -> Iterator[float]:
         names = [*self.chart.x, *filter(None, (self.chart.low, self.chart.high))]
-        for rows in (row for _, own in _panels(self.chart) for row in own):
-            yield from (rows[name] for name in names if _number(rows[name]) is not None)
-            yield from (end for end in self._band(rows) if end is not None)
+        for row in self.chart.table.records():
+            yield from (row[name] for name in names if _number(row[name]) is not None)
+            yield from (end for end in _band_of(self.chart, row) if end is not None)
         yield from (line.value for line in self.chart.lines)
-
-    def _band(self, row: Row) -> tuple[float | None, float | None]:
-        return _band_of(self.chart, row)
 
     def draw(self, top: float) -> float:
         canvas, scale = self.canvas, self.scale
@@ -522,7 +543,7 @@ class _Rows:
         return _x_axis(canvas, scale, bottom, self.kind, _axis_title(self.chart, "x", self.chart.x[-1]))
 
     def _behind(self, row: Row, top: float, bottom: float) -> None:
-        low, high = self._band(row)
+        low, high = _band_of(self.chart, row)
         if low is not None and high is not None:
             left, right = self.scale.at(low), self.scale.at(high)
             self.canvas.rect(left, top, max(right - left, 2), bottom - top, "c-band")
@@ -664,13 +685,11 @@ def _curve_names(chart: Chart) -> list[str]:
 
 
 def _curves(canvas: Canvas, chart: Chart, top: float) -> float:
-    panels = [(name, rows, column) for name, rows in _panels(chart) for column in chart.y]
-    keys = list(dict.fromkeys(chart.table.values(chart.panel))) if chart.panel else [None]
-    owners = [key for key in keys for _ in chart.y]
+    panels = [(*panel, column) for panel in _panels(chart) for column in chart.y]
     across = 2 if len(panels) > 1 and canvas.width >= 1.5 * NARROW else 1
     width = (canvas.width - (across - 1) * 2 * GAP) / across
     bottom = top
-    for at, ((name, rows, column), owner) in enumerate(zip(panels, owners, strict=True)):
+    for at, (owner, name, rows, column) in enumerate(panels):
         if at % across == 0:
             top = bottom + (GAP if at else 0)
         part = Canvas(width)
@@ -689,12 +708,11 @@ class _Curves:
         self.columns = _columns(chart)
         self.rows = [row for row in rows if _number(row[column]) is not None]
         self.kind = self.columns[column].kind
-        here = [line for line in chart.lines if line.panel is None or line.panel == owner]
-        self.upright = [line for line in here if line.axis == "x"]
-        self.level = [line for line in here if line.axis == "y"]
+        self.upright, self.level = _lines(chart, owner, "x"), _lines(chart, owner, "y")
         self.points = [point for point in chart.points if point.panel is None or point.panel == owner]
         self.points = self.points if column == chart.y[0] else []
         self.height = 170.0 if canvas.width < 1.5 * NARROW else 250.0
+        self.bounds: list[tuple[float, float, float]] = []
         self.batches = list(dict.fromkeys(chart.table.values(chart.x[0]))) if _batches(chart) else []
 
     def _heights(self, own: list[Row]) -> list[float]:
@@ -710,8 +728,7 @@ class _Curves:
 
     def _scale(self, low_end: float, high_end: float) -> Scale:
         heights = self._heights(self.rows if self.chart.own_scale else self.chart.table.records())
-        zero = not heights or min(heights) < FROM_ZERO * max(heights)
-        return scaled(heights, low_end, high_end, 5, zero=zero)
+        return scaled(heights, low_end, high_end, 5, zero=_from_zero(heights))
 
     def _across(self, start: float, end: float) -> Scale:
         if self.batches:
@@ -720,7 +737,7 @@ class _Curves:
         values = [float(value) for value in self.chart.table.values(self.chart.x[0]) if _number(value) is not None]
         values += [line.value for line in self.chart.lines if line.axis == "x"] + [p.x for p in self.chart.points]
         most = _most_ticks(start, end)
-        return scaled(values, start, end, most, zero=not values or min(values) < FROM_ZERO * max(values))
+        return scaled(values, start, end, most, zero=_from_zero(values))
 
     def draw(self, name: str) -> float:
         canvas, chart = self.canvas, self.chart
@@ -740,8 +757,8 @@ class _Curves:
             canvas.text(start - 6, y.at(value) - SMALL * LEADING / 2, text, "c-soft", anchor="end", size=SMALL)
         for line in self.upright:
             canvas.line(x.at(line.value), top, x.at(line.value), bottom, "c-bound")
-        for line in self.level:
-            canvas.line(x.start, y.at(line.value), x.end, y.at(line.value), "c-bound")
+        for left, right, at in [*self.bounds, *((x.start, x.end, y.at(line.value)) for line in self.level)]:
+            canvas.line(left, at, right, at, "c-bound")
         canvas.line(x.start, y.end, x.start, bottom, "c-axis")
         for at, curve in enumerate(_curve_names(chart) or [""]):
             own = [row for row in self.rows if not chart.label or _curve_name(chart, row) == curve]
@@ -787,15 +804,16 @@ class _Curves:
                 end = x.start if line.shade == "below" else x.end
                 left, right = sorted((end, x.at(line.value)))
                 self.canvas.rect(left, y.end, right - left, y.start - y.end, "c-nothing")
-        half = (x.end - x.start) / max(len(self.batches), 1) / 2
+        # A little more, so that no seam shows.
+        half = (x.end - x.start) / max(len(self.batches), 1) / 2 + 0.3
         for row in self.rows if self.batches else self.rows[:1]:
             low, high = _band_of(self.chart, row)
             if low is None or high is None:
                 continue
             middle = self._place(row, x)
-            left, right = (middle - half, middle + half) if self.batches else (x.start, x.end)
+            left, right = (max(middle - half, x.start), min(middle + half, x.end)) if self.batches else (x.start, x.end)
             self.canvas.rect(left, y.at(high), right - left, y.at(low) - y.at(high), "c-band")
-            self.canvas.line(left, y.at(high), right, y.at(high), "c-bound")
+            self.bounds.append((left, right, y.at(high)))
 
     def _curve(self, rows: list[Row], x: Scale, y: Scale, at: int) -> None:
         canvas, chart = self.canvas, self.chart
@@ -855,10 +873,11 @@ def _grid_values(chart: Chart) -> list[float]:
 def _grids(canvas: Canvas, chart: Chart, top: float) -> float:
     panels = _panels(chart)
     half = (canvas.width - 2 * GAP) / 2
-    across = 2 if len(panels) > 1 and all(_Grid(Canvas(half), chart, rows).fits for _, rows in panels) else 1
+    beside = len(panels) > 1 and canvas.width >= 1.5 * NARROW
+    across = 2 if beside and all(_Grid(Canvas(half), chart, rows).fits for _, _, rows in panels) else 1
     width = half if across == 2 else canvas.width
     bottom = top
-    for at, (name, rows) in enumerate(panels):
+    for at, (_, name, rows) in enumerate(panels):
         if at % across == 0:
             top = bottom + (GAP if at else 0)
         part = Canvas(width)
@@ -922,7 +941,7 @@ class _Grid:
         room = self.cell - 4
         if all(width_of(word, SMALL) <= room for name in across for word in name.split()):
             every = [wrap(name, room, SMALL) for name in across]
-            if max(map(len, every)) <= 5:
+            if max(map(len, every)) <= MOST_HEADING_LINES:
                 bottom = top + max(map(len, every)) * SMALL * LEADING + 2
                 for at, lines in enumerate(every):
                     x = self.label_room + (at + 0.5) * self.cell
