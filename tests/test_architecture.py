@@ -26,7 +26,6 @@ ORDER = [
     "render.sentences",
     "render.document",
     "render.markup",
-    "render.canvas",
     "render.chart",
     "render.html",
     "render.markdown",

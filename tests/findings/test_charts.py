@@ -14,7 +14,7 @@ from evenhand.findings.changes import most_changed
 from evenhand.findings.charts import MOST_BATCHES, MOST_HISTORY_PANELS, history_charts
 from evenhand.findings.naming import matching
 from evenhand.findings.rates import cohorts
-from evenhand.render.chart import described
+from evenhand.render.chart.contents import described
 
 
 def every_group(counts):

@@ -11,8 +11,11 @@ import pytest
 from drawn_charts import HOSTILE, plain, random_chart, rates
 
 import evenhand as eh
-from evenhand.render.canvas import LEADING, MIDDLE, SIZE, width_of, wrap
-from evenhand.render.chart import COLOURS, CSS, NARROW, WIDE, Picture, described, figure, page, save, scaled, svg
+from evenhand.render.chart import Picture, figure, page, save, svg
+from evenhand.render.chart.axes import scaled
+from evenhand.render.chart.canvas import LEADING, MIDDLE, SIZE, width_of, wrap
+from evenhand.render.chart.contents import described
+from evenhand.render.chart.style import COLOURS, CSS, NARROW, WIDE
 from evenhand.render.html import fragments
 from evenhand.render.section import Column, Section, Table
 
@@ -210,7 +213,7 @@ def test_who_cannot_see_a_chart_hears_its_numbers():
         attributes["aria-label"] for _, attributes in Tags(figure(PLAIN["dots"])).found if "aria-label" in attributes
     ]
     assert told == ("Rates by group. a: 20.0% → 30.0% ▲; b: 60.0% → 40.0% ▼; c: 40.0% → 40.0%; Bound.")
-    assert described(PLAIN["heat"]) == "Grid. a, a: 75.0%; a, b: 25.0%; b, a: ; b, b: 100.0%."
+    assert described(PLAIN["heat"]) == "Grid. a, a: 75.0%; a, b: 25.0%; b, a: –; b, b: 100.0%."
     assert "and 40 more" in described(rates([("a", 0.1, 0.2, 0.1, 0.2, None)] * 100))
 
 

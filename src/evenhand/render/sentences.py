@@ -107,6 +107,7 @@ TITLES: dict[str, str] = {
     "chart.models": "What a bound costs the model",
     "chart.models.x": "parity bound ε",
     "chart.models.y": "out-of-fold estimate",
+    "chart.models.interval": "95% interval",
     "chart.neither": "neither",
     "chart.rates": "Rates by group, before and after",
     "chart.rates.band": "allowed after",
