@@ -17,7 +17,7 @@ from evenhand.render.chart.canvas import LEADING, MIDDLE, SIZE, width_of, wrap
 from evenhand.render.chart.contents import described
 from evenhand.render.chart.style import COLOURS, CSS, NARROW, WIDE
 from evenhand.render.html import fragments
-from evenhand.render.section import Column, Section, Table
+from evenhand.render.section import Chart, Column, Section, Table
 
 NAME = "{http://www.w3.org/2000/svg}"
 PLAIN = plain()
@@ -272,3 +272,20 @@ def test_a_scale_has_all_its_values_and_few_numbers(values):
     assert 2 <= len(scale.ticks) <= 7
     assert scale.at(scale.low) == 0
     assert scale.at(float("inf")) == 100
+
+
+def test_a_legend_says_how_far_each_side_of_a_grid_goes():
+    rows = (("a", "b", 0.12, "better"), ("a", "c", -0.03, "worse"), ("a", "d", None, None))
+    columns = (Column("from"), Column("to"), Column("change", "points"), Column("tone"))
+    chart = Chart("x", "heat", Table("x", columns, rows), ("from",), ("to",), ("change",), tone="tone")
+    said = texts(svg(chart))
+    assert {"▲ better for people, + up to 12.0 points", "▼ worse for people, − up to 3.0 points", "+12", "−3"} <= set(
+        said
+    )
+    more = replace(chart, table=chart.table.kept([0]))
+    assert not [text for text in texts(svg(more)) if text.startswith("▼")]
+
+
+@pytest.mark.parametrize("mark", PLAIN)
+def test_a_chart_without_rows_is_still_one(mark):
+    assert svg(replace(PLAIN[mark], table=PLAIN[mark].table.kept([]))).startswith("<svg")

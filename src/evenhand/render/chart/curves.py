@@ -228,7 +228,5 @@ class CurvePanel:
         for at in reversed(range(len(places))):
             places[at] = min(places[at], limit - heights[at])
             limit = places[at]
-        for words, height, place in zip(every, heights, places, strict=True):
-            width = widest(words)
-            self.canvas.rect(x.end - width - 4, place + 1, width + 4, height - 1, "c-ground", fill_opacity=".75")
-            self.canvas.text(x.end - 2, place, words, anchor="end")
+        for words, place in zip(every, places, strict=True):
+            self.canvas.text(x.end - 2, place, words, "c-ink c-halo", anchor="end")

@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any
 
 from evenhand.render.chart.canvas import LEADING, SIZE, Canvas, width_of, wrap
-from evenhand.render.chart.contents import SIGNS, columns_of, meaning, tone_of
+from evenhand.render.chart.contents import SIGNS, columns_of, meaning, number_of, tone_of
 from evenhand.render.chart.curves import STATES, curve_names, has_batches
 from evenhand.render.chart.grids import shades_of
 from evenhand.render.chart.rows import SHAPES
 from evenhand.render.chart.style import CURVES
 from evenhand.render.numbers import written
-from evenhand.render.section import Chart, Column
+from evenhand.render.section import Chart
 from evenhand.render.sentences import heading, title
 
 SYMBOL = 16.0
@@ -50,7 +50,6 @@ def draw_legend(canvas: Canvas, chart: Chart, top: float) -> float:
 
 def _meanings(chart: Chart) -> Iterator[Symbol]:
     tones = {tone_of(chart, row) for row in chart.table.records()}
-    columns = columns_of(chart)
     words = partial(meaning, chart)
     if chart.mark == "dots":
         for at, column in enumerate(chart.x):
@@ -72,7 +71,7 @@ def _meanings(chart: Chart) -> Iterator[Symbol]:
         for point in {point.key: point for point in chart.points}.values():
             yield "ring", "c-here", title(point.key, point.fields) or heading(point.key)
     if chart.mark == "heat":
-        yield from _shades(chart, columns, tones, words)
+        yield from _shades(chart, words)
     if chart.low is not None:
         yield ("line", "c-interval", words("interval")) if chart.mark != "lines" or has_batches(chart) else (
             "box", "c-around", words("interval"))  # fmt: skip
@@ -87,23 +86,17 @@ def _toned(tones: set[Any], words: Any, shapes: dict[str, str]) -> Iterator[Symb
             yield shapes.get(tone, "box"), f"c-{tone}", f"{sign} {words(tone)}".strip()
 
 
-def _shades(chart: Chart, columns: dict[str, Column], tones: set[Any], words: Any) -> Iterator[Symbol]:
-    kind, values = columns[chart.y[0]].kind, shades_of(chart)
+def _shades(chart: Chart, words: Any) -> Iterator[Symbol]:
     if nothing := title(f"{chart.key}.nothing", chart.fields):
         yield "box", "c-none", nothing
-    top = written(max(map(abs, values), default=0.0), kind)
+    values, kind = shades_of(chart), columns_of(chart)[chart.y[0]].kind
     if min(values, default=0.0) >= 0:
-        yield "box", "c-shade", words("shade", top=top)
+        yield "box", "c-shade", words("shade", top=written(max(values, default=0.0), kind))
         return
-    known = tones & {"better", "worse"}
-    for sign, class_ in (("+", "c-up"), ("−", "c-down")):
-        tone = next((t for t in known if _side_of(chart, t) == sign), None)
-        said = f"{SIGNS[tone].strip()} {words(tone)}, " if tone else ""
-        if not any(value > 0 if sign == "+" else value < 0 for value in values):
-            continue
-        yield "box", f"c-{tone}" if tone else class_, f"{said}{sign} up to {top}"
-
-
-def _side_of(chart: Chart, tone: str) -> str:
-    value = next(row[chart.y[0]] for row in chart.table.records() if tone_of(chart, row) == tone)
-    return "+" if value > 0 else "−"
+    for sign, class_, way in (("+", "c-up", 1), ("−", "c-down", -1)):
+        own = [row for row in chart.table.records() if way * (number_of(row[chart.y[0]]) or 0.0) > 0]
+        if own:
+            tone = next(filter(None, (tone_of(chart, row) for row in own)), None)
+            said = f"{SIGNS[tone].strip()} {words(tone)}, " if tone else ""
+            top = written(max(abs(row[chart.y[0]]) for row in own), kind)
+            yield "box", f"c-{tone}" if tone else class_, f"{said}{sign} up to {top}"
