@@ -15,6 +15,7 @@ from evenhand.render.chart import Picture, figure, page, save, svg
 from evenhand.render.chart.axes import scaled
 from evenhand.render.chart.canvas import LEADING, MIDDLE, SIZE, width_of, wrap
 from evenhand.render.chart.contents import described
+from evenhand.render.chart.grids import FULL, HALF
 from evenhand.render.chart.style import COLOURS, CSS, NARROW, WIDE
 from evenhand.render.html import fragments
 from evenhand.render.section import Chart, Column, Section, Table
@@ -255,13 +256,31 @@ def luminance(colour):
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
+def contrast(one, other):
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def mixed(colour, ground, share):
+    parts = (int(colour[i : i + 2], 16) * share + int(ground[i : i + 2], 16) * (1 - share) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(part):02x}" for part in parts)
+
+
+@pytest.mark.parametrize("scheme", [0, 1])
+@pytest.mark.parametrize("name", ["shade", "better", "worse", "up", "down"])
+def test_a_number_can_be_read_on_every_shade(name, scheme):
+    for share in [step / 20 for step in range(21)]:
+        ground = mixed(COLOURS["rule"][scheme], COLOURS["ground"][scheme], 0.25)
+        look = "#000000" if HALF < share <= FULL else COLOURS["ground" if share > FULL else "ink"][scheme]
+        assert contrast(look, mixed(COLOURS[name][scheme], ground, share)) > 3.5
+
+
 @pytest.mark.parametrize("scheme", [0, 1])
 @pytest.mark.parametrize(
     ("name", "least"), [("ink", 7), ("soft", 4.5), ("better", 4.5), ("worse", 4.5), ("before", 3), ("shade", 3)]
 )
 def test_text_and_marks_stand_out_from_the_ground(name, least, scheme):
-    dark, light = sorted((luminance(COLOURS[name][scheme]), luminance(COLOURS["ground"][scheme])))
-    assert (light + 0.05) / (dark + 0.05) >= least
+    assert contrast(COLOURS[name][scheme], COLOURS["ground"][scheme]) >= least
 
 
 @pytest.mark.parametrize("values", [[0.0], [3.0, 3.0], [-2.0, 5.0], [1e-9, 2e-9], [1e12], [float("nan"), 0.1], []])

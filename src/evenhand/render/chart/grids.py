@@ -16,8 +16,8 @@ LARGEST_CELL, CELL_HEIGHT = 60.0, 22.0
 LONGEST_TURNED, MOST_HEADING_LINES = 260.0, 3
 """The name of a column is turned where it needs more lines, and then it is at most so long."""
 
-ON_DARK = 0.55
-"""The share of the scale from which a number is written in the colour of the ground."""
+HALF, FULL = 0.55, 0.75
+"""The shares of the scale from which a number is black, and from which it has the colour of the ground."""
 
 
 def shades_of(chart: Chart) -> list[float]:
@@ -122,5 +122,5 @@ class GridPanel:
         class_ = f"c-{tone}" if tone else class_
         self.canvas.rect(x, y, self.cell - 1, height - 1, "c-none", fill_opacity=".25")
         self.canvas.rect(x, y, self.cell - 1, height - 1, class_, fill_opacity=f"{share:.2f}")
-        look = "c-on" if share > ON_DARK else "c-ink"
+        look = "c-on" if share > FULL else "c-mid" if share > HALF else "c-ink"
         self.canvas.text(x + (self.cell - 1) / 2, middle, self.texts[place], look, anchor="middle", size=SMALL)

@@ -34,7 +34,7 @@ COLOURS = {
 MARKS = """
 .c-ink{fill:var(--ink)}.c-strong{fill:var(--ink);font-weight:700}.c-soft{fill:var(--soft)}
 .c-halo{paint-order:stroke;stroke:var(--ground);stroke-width:3px;stroke-linejoin:round}
-.c-on{fill:var(--ground)}.c-ground{fill:var(--ground)}.c-band{fill:var(--band)}.c-nothing{fill:var(--nothing)}
+.c-on{fill:var(--ground)}.c-mid{fill:#000000}.c-ground{fill:var(--ground)}.c-band{fill:var(--band)}.c-nothing{fill:var(--nothing)}
 .c-grid{stroke:var(--rule);stroke-width:1}.c-axis{stroke:var(--soft);stroke-width:1}
 .c-bound{stroke:var(--ink);stroke-width:1.5;stroke-dasharray:5 3}.c-interval{stroke:var(--ink);stroke-width:1.2}
 .c-around{fill:var(--shade);fill-opacity:.2}
