@@ -34,7 +34,7 @@ from evenhand.engines import spark
 from evenhand.errors import EvenhandError, InfeasibleError, SolverError
 from evenhand.findings.models import Predictor
 from evenhand.findings.theory import Theory
-from evenhand.report.charts import Chart
+from evenhand.render.chart import Picture
 from evenhand.use.history import History
 
 SECONDS = 30
@@ -734,8 +734,6 @@ VALID: dict[str, Callable[[World], Call]] = {
             "show": "both",
             "features": "released",
             "hide_below": 0,
-            "wrap": 2,
-            "which": "with the most people",
             "title": "title",
         },
     ),
@@ -772,10 +770,8 @@ VALID: dict[str, Callable[[World], Call]] = {
         {"confidence": 0.9, "margin": 0.05, "loss_margin": 0.1, "people": 100},
     ),
     "Theory.small_groups": lambda w: (w.mapping.theory.small_groups, {"width": 0.1, "confidence": 0.9}),
-    "Chart.save": lambda w: (w.mapping.chart("rates").save, {"path": w.folder / "chart.svg"}),
-    "Chart.to_dict": lambda w: (w.mapping.chart("rates").to_dict, {}),
-    "Chart.to_json": lambda w: (w.mapping.chart("rates").to_json, {}),
-    "Chart.to_svg": lambda w: (w.mapping.chart("rates").to_svg, {}),
+    "Picture.save": lambda w: (w.mapping.chart("rates").save, {"path": w.folder / "chart.svg"}),
+    "Picture.to_svg": lambda w: (w.mapping.chart("rates").to_svg, {"width": 500}),
     # The report.
     "report_on": lambda w: (
         eh.report_on,
@@ -950,7 +946,7 @@ def public() -> Iterator[str]:
         if inspect.isclass(found) and not issubclass(found, SAID):
             yield from (f"{name}.{method}" for method in methods(found))
     yield "By.map"
-    for kind in (Theory, Predictor, Chart, History):
+    for kind in (Theory, Predictor, Picture, History):
         yield from (f"{kind.__name__}.{method}" for method in methods(kind))
     yield from (
         "datasets.load",
@@ -1002,7 +998,7 @@ CALLED = {
 """What errors call a parameter where they do not say its name."""
 
 DRAWN_OUT = {
-    "Chart.save": 1,
+    "Picture.save": 1,
     "Frontier.chart": 1,
     "Mapping.chart": 1,
     "frontier:estimator": 5,

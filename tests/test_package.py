@@ -35,7 +35,7 @@ LITTER = [
 ]
 SMOKE = """
 import importlib.util, sys
-absent = [name for name in ("altair", "duckdb", "sklearn", "pyspark", "sqlglot") if importlib.util.find_spec(name)]
+absent = [name for name in ("vl_convert", "duckdb", "sklearn", "pyspark", "sqlglot") if importlib.util.find_spec(name)]
 assert not absent, absent
 import evenhand as eh
 data = eh.datasets.load("compas")

@@ -93,7 +93,7 @@ def test_a_batch_is_added_though_no_chart_can_be_drawn(new, inside, monkeypatch,
     def fail(*given):
         raise error
 
-    monkeypatch.setattr("evenhand.report.charts.Chart.save", fail)
+    monkeypatch.setattr("evenhand.render.chart.Picture.save", fail)
     asked = ("monitor", "fine.mapping", "new.csv", "--history", "log.jsonl", "--chart", "c.svg")
     result = inside(*asked)
     assert result.returncode == 0

@@ -11,10 +11,14 @@ import pytest
 from drawn_charts import HOSTILE, plain, random_chart, rates
 
 import evenhand as eh
-from evenhand.render.canvas import LEADING, MIDDLE, SIZE, width_of, wrap
-from evenhand.render.chart import COLOURS, CSS, NARROW, WIDE, Picture, described, figure, page, save, scaled, svg
+from evenhand.render.chart import Picture, figure, page, save, svg
+from evenhand.render.chart.axes import scaled
+from evenhand.render.chart.canvas import LEADING, MIDDLE, SIZE, width_of, wrap
+from evenhand.render.chart.contents import described
+from evenhand.render.chart.grids import FULL, HALF
+from evenhand.render.chart.style import COLOURS, CSS, NARROW, WIDE
 from evenhand.render.html import fragments
-from evenhand.render.section import Column, Section, Table
+from evenhand.render.section import Chart, Column, Section, Table
 
 NAME = "{http://www.w3.org/2000/svg}"
 PLAIN = plain()
@@ -210,7 +214,7 @@ def test_who_cannot_see_a_chart_hears_its_numbers():
         attributes["aria-label"] for _, attributes in Tags(figure(PLAIN["dots"])).found if "aria-label" in attributes
     ]
     assert told == ("Rates by group. a: 20.0% → 30.0% ▲; b: 60.0% → 40.0% ▼; c: 40.0% → 40.0%; Bound.")
-    assert described(PLAIN["heat"]) == "Grid. a, a: 75.0%; a, b: 25.0%; b, a: ; b, b: 100.0%."
+    assert described(PLAIN["heat"]) == "Grid. a, a: 75.0%; a, b: 25.0%; b, a: –; b, b: 100.0%."
     assert "and 40 more" in described(rates([("a", 0.1, 0.2, 0.1, 0.2, None)] * 100))
 
 
@@ -252,13 +256,31 @@ def luminance(colour):
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
+def contrast(one, other):
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def mixed(colour, ground, share):
+    parts = (int(colour[i : i + 2], 16) * share + int(ground[i : i + 2], 16) * (1 - share) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(part):02x}" for part in parts)
+
+
+@pytest.mark.parametrize("scheme", [0, 1])
+@pytest.mark.parametrize("name", ["shade", "better", "worse", "up", "down"])
+def test_a_number_can_be_read_on_every_shade(name, scheme):
+    for share in [step / 20 for step in range(21)]:
+        ground = mixed(COLOURS["rule"][scheme], COLOURS["ground"][scheme], 0.25)
+        look = "#000000" if HALF < share <= FULL else COLOURS["ground" if share > FULL else "ink"][scheme]
+        assert contrast(look, mixed(COLOURS[name][scheme], ground, share)) > 3.5
+
+
 @pytest.mark.parametrize("scheme", [0, 1])
 @pytest.mark.parametrize(
     ("name", "least"), [("ink", 7), ("soft", 4.5), ("better", 4.5), ("worse", 4.5), ("before", 3), ("shade", 3)]
 )
 def test_text_and_marks_stand_out_from_the_ground(name, least, scheme):
-    dark, light = sorted((luminance(COLOURS[name][scheme]), luminance(COLOURS["ground"][scheme])))
-    assert (light + 0.05) / (dark + 0.05) >= least
+    assert contrast(COLOURS[name][scheme], COLOURS["ground"][scheme]) >= least
 
 
 @pytest.mark.parametrize("values", [[0.0], [3.0, 3.0], [-2.0, 5.0], [1e-9, 2e-9], [1e12], [float("nan"), 0.1], []])
@@ -269,3 +291,20 @@ def test_a_scale_has_all_its_values_and_few_numbers(values):
     assert 2 <= len(scale.ticks) <= 7
     assert scale.at(scale.low) == 0
     assert scale.at(float("inf")) == 100
+
+
+def test_a_legend_says_how_far_each_side_of_a_grid_goes():
+    rows = (("a", "b", 0.12, "better"), ("a", "c", -0.03, "worse"), ("a", "d", None, None))
+    columns = (Column("from"), Column("to"), Column("change", "points"), Column("tone"))
+    chart = Chart("x", "heat", Table("x", columns, rows), ("from",), ("to",), ("change",), tone="tone")
+    said = texts(svg(chart))
+    assert {"▲ better for people, + up to 12.0 points", "▼ worse for people, − up to 3.0 points", "+12", "−3"} <= set(
+        said
+    )
+    more = replace(chart, table=chart.table.kept([0]))
+    assert not [text for text in texts(svg(more)) if text.startswith("▼")]
+
+
+@pytest.mark.parametrize("mark", PLAIN)
+def test_a_chart_without_rows_is_still_one(mark):
+    assert svg(replace(PLAIN[mark], table=PLAIN[mark].table.kept([]))).startswith("<svg")

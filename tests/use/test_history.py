@@ -203,10 +203,9 @@ def test_processes_lose_nothing(mapping, tmp_path):
 
 @pytest.mark.slow
 def test_the_chart(mapping, log, tmp_path):
-    pytest.importorskip("vl_convert")
-    chart = mapping.history(log).chart()
-    assert "batches: 3" in chart.description
-    chart.save(tmp_path / "c.svg")
+    picture = mapping.history(log).chart()
+    assert all(len(set(chart.table.values("batch"))) == 3 for chart in picture.charts)
+    picture.save(tmp_path / "c.svg")
     assert "<svg" in (tmp_path / "c.svg").read_text()
     with pytest.raises(eh.StorageError, match="no batch"):
         mapping.history(tmp_path / "none.jsonl").chart()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from evenhand.data.domain import Domain
-    from evenhand.report.charts import Chart
+    from evenhand.render.chart import Picture
     from evenhand.spec import Problem
 
 STUDIES = ("compas", "adult")
@@ -98,15 +98,15 @@ def csv_text(frame: pd.DataFrame) -> bytes:
 
 def check_chart(path: Path | None) -> None:
     """Refuse, before any work is done, a file that no chart can be written to."""
-    from evenhand.report import charts
+    from evenhand.render.chart import check_ending
 
     try:
-        charts.check_ending(path)
+        check_ending(path)
     except SpecError as error:
         raise typer.BadParameter(worded(error), param_hint="--chart") from None
 
 
-def draw_chart(made: Callable[[], Chart], path: Path | None) -> Path | None:
+def draw_chart(made: Callable[[], Picture], path: Path | None) -> Path | None:
     """Write a chart of results that are written already; warn where it cannot be, and return where it is."""
     if path is None:
         return None

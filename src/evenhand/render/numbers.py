@@ -76,7 +76,7 @@ def tick(value: float, step: float, kind: str = "number") -> str:
     value, step = (100 * value, 100 * step) if hundreds else (value, step)
     unit = {"ratio": "×", "points": " points"}.get(kind, "%" if hundreds else "")
     if step < PLAIN and value:
-        return f"{value:.3g}{unit}"
+        return f"{value:.{max(3, math.ceil(math.log10(abs(value) / step)) + 2)}g}{unit}"
     digits = next((n for n in range(6) if math.isclose(round(step, n), step, rel_tol=1e-6)), 6)
     return f"{0.0 if abs(value) < step / 2 else value:,.{digits}f}{unit}"
 

@@ -18,6 +18,43 @@ MOST_LISTED = 5
 """So many of a list are written; the tables have all."""
 
 SENTENCES: dict[str, str] = {
+    "chart.averaged": "Cohorts by {by: × }, averaged over {over:, }",
+    "chart.batches": "The last {shown} of {total} batches",
+    "chart.changes": "The {shown} most common of {total} changes of a column",
+    "chart.cohorts_across": "{shown} of {total} values of {column}, those with the most people",
+    "chart.cohorts_down": "{shown} of {total} rows, those with the most people",
+    "chart.columns": "{shown} of up to {total} such columns in a panel, those with the largest sums",
+    "chart.constraints": "Constraint: {constraints:; }",
+    "chart.drift": (
+        "Total variation distance between a batch and the fitted table; when nothing has changed, about "
+        "{error:whole} of batches exceed a limit by sampling variation"
+    ),
+    "chart.empty_groups": "Nothing is left to draw for {empty} of these groups",
+    "chart.groups": "The {shown} {which} of {total} groups",
+    "chart.hidden_cells": (
+        "{hidden} of {total} cells have fewer than {least:number} people, or would reveal such a cell, and are hidden"
+    ),
+    "chart.hidden_cohorts": (
+        "{hidden} of {total} cohorts have fewer than {least:number} people before or after and are hidden"
+    ),
+    "chart.hidden_groups": (
+        "{hidden} of {total} groups have fewer than {least:number} people, or would reveal such a group, and are "
+        "hidden; the constraints hold for them too"
+    ),
+    "chart.joint": "The intervals hold jointly for a batch",
+    "chart.looks": "The {shown} furthest out of {total} comparisons",
+    "chart.out_of_fold": "Out-of-fold predictions, with 95% intervals",
+    "chart.outcomes": "The {shown} most common of {total} outcomes",
+    "chart.parts": (
+        "The {shown} of {total} parts of the table (by {by: × }) in which most people change: {share:whole} of all "
+        "expected changes"
+    ),
+    "chart.rare_changes": "Empty where nobody changes so, or fewer than {least:number} people have the value",
+    "chart.rows_sum": "Each row sums to 100%; columns that sum to {least:number} or less are left out",
+    "chart.sources": "{shown} of {total} rows, those with the most people",
+    "chart.uncounted_changes": "{uncounted} more changes are from values that fewer people have in every group",
+    "chart.unconstrained": "No parity constraint",
+    "chart.undrawn_cohorts": "{undrawn} more cohorts with fewer than {least:number} people are not drawn",
     "text": "{text}",
     "hidden.rows": "{hidden} of {total} rows are not shown: fewer than {least} people, or would reveal such a group",
     # What was asked.
@@ -388,6 +425,58 @@ TITLES: dict[str, str] = {
 """The headings of sections."""
 
 CAPTIONS: dict[str, str] = {
+    "chart.apart": "disparity of mean scores (ratio − 1)",
+    "chart.auc": "AUC",
+    "chart.bare": "without a bound: {value:number}",
+    "chart.changes": "Who changes, to what, and how likely",
+    "chart.changes.x": "{across}",
+    "chart.changes.y": "change",
+    "chart.changes.shade": "percentage of those who have the value, up to {top}",
+    "chart.cohorts.before": "Rates by cohort, before: {outcome}",
+    "chart.cohorts.before.shade": "percentage, up to {top}",
+    "chart.cohorts.before.x": "{across}",
+    "chart.cohorts.before.y": "{down}",
+    "chart.cohorts.change": "Change by cohort, in percentage points: {outcome}, by {features} features",
+    "chart.cohorts.change.x": "{across}",
+    "chart.cohorts.change.y": "{down}",
+    "chart.drift": "Drift from the fitted table",
+    "chart.drift.band": "explained by sampling variation",
+    "chart.drift.neither": "within the limit",
+    "chart.drift.worse": "drifted",
+    "chart.drift.x": "batch",
+    "chart.drift.y": "total variation distance (of new values: share of people)",
+    "chart.frontier": "Utility lost along the frontier",
+    "chart.frontier.changed": "people changed",
+    "chart.frontier.x": "{along}",
+    "chart.frontier.y": "utility lost, {utility}",
+    "chart.frontier.objective": "utility lost, {utility}",
+    "chart.heat": "Who becomes what: the conditional mapping",
+    "chart.heat.shade": "probability in percent, up to {top}",
+    "chart.heat.x": "released as {across}",
+    "chart.heat.y": "{down}",
+    "chart.here": "this mapping",
+    "chart.history": "New batches against the constraints",
+    "chart.history.band": "allowed",
+    "chart.history.better": "satisfied",
+    "chart.history.interval": "{confidence:whole} interval",
+    "chart.history.neither": "undecided",
+    "chart.history.worse": "violated",
+    "chart.history.x": "batch",
+    "chart.history.y": "disparity",
+    "chart.identity": "unchanged from {value:number}",
+    "chart.log_loss": "log loss",
+    "chart.lossless": "lossless from {value:number}",
+    "chart.models": "What a bound costs the model",
+    "chart.models.x": "parity bound ε",
+    "chart.models.y": "out-of-fold estimate",
+    "chart.models.interval": "95% interval",
+    "chart.rates": "Rates by group, before and after",
+    "chart.rates.band": "allowed after",
+    "chart.rates.interval": "{confidence:whole} interval after",
+    "chart.rates.x": "rate of {outcome}",
+    "chart.required": "{share:whole} of the highest rate: {value:rate}",
+    "chart.smallest": "smallest feasible {value:number}",
+    "chart.worst_gap": "largest difference of selection rates",
     "chart.band": "allowed",
     "chart.better": "better for people",
     "chart.infeasible": "infeasible",

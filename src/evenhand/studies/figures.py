@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evenhand.datasets import load
-from evenhand.report.charts import Chart
+from evenhand.render.chart import Picture
 from evenhand.resources import Progress, silent
 from evenhand.spec import ExpectedDistortion
 from evenhand.use.fitting import fit
@@ -39,7 +39,7 @@ class Figure:
 
     number: int
     caption: str
-    draw: Callable[[], Chart]
+    draw: Callable[[], Picture]
 
 
 def figures() -> list[Figure]:
@@ -77,26 +77,26 @@ def write(folder: str | os.PathLike[str], progress: Progress | None = None) -> l
     return written
 
 
-def _tradeoff() -> Chart:
+def _tradeoff() -> Picture:
     data = load("compas")
     problem = replace(data.problem, budget=ExpectedDistortion(0.25))
     bounds = [FURTHEST * i / (POINTS - 1) for i in range(POINTS)]
     return frontier(problem, data.counts, bounds=bounds).chart(title="COMPAS: utility lost along the bound, c = 0.25")
 
 
-def _conditional_mapping() -> Chart:
+def _conditional_mapping() -> Picture:
     data = load("compas")
     title = "COMPAS: conditional mappings of young men, ε = 0.1, c = 0.5"
     return fit(data.problem, data.counts).chart("heat", where=GROUPS_OF_FIGURE_3, title=title)
 
 
-def _recidivism() -> Chart:
+def _recidivism() -> Picture:
     data = load("compas")
     title = "COMPAS: recidivism by cohort, ε = 0.1, c = 0.5"
     return fit(data.problem, data.counts).chart("cohorts", title=title)
 
 
-def _income() -> Chart:
+def _income() -> Picture:
     """The paper plots original age and education throughout, so that the same people are compared."""
     data = load("adult")
     title = "Adult: high income by cohort, ε = 0.15"

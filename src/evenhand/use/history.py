@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 from evenhand import tables
 from evenhand.errors import StorageError
 from evenhand.files import alone, current_place, existing, replace_file, text_of, together
+from evenhand.findings.charts import history_charts
 from evenhand.findings.document import plain, signed
 from evenhand.findings.monitoring import Monitored
-from evenhand.report.charts import Chart, history_chart
+from evenhand.render.chart import Picture
 from evenhand.text import counted
 
 if TYPE_CHECKING:
@@ -86,14 +87,14 @@ class History:
         rows = [{"batch": at, **row} for at, record in enumerate(self.records, 1) for row in record[part]]
         return tables.frame({name: [row[name] for row in rows] for name in ("batch", *kinds)})
 
-    def chart(self) -> Chart:
+    def chart(self) -> Picture:
         """Return a picture of every batch: intervals against their bounds, and drift against what sampling explains.
 
-        Its ``save`` writes PNG, SVG or HTML. Needs the extra ``charts``.
+        Its ``save`` writes SVG, HTML or PNG (with the extra ``charts``).
         """
         if not self.records:
             raise StorageError(f"{self.path!r} has no batch that could be drawn")
-        return history_chart(self.records)
+        return Picture(tuple(history_charts(self.records)))
 
     def __repr__(self) -> str:
         return f"<History of {counted(len(self), 'batch', 'batches')} in {self.path!r}>"

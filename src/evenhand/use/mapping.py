@@ -20,6 +20,7 @@ from evenhand.findings.assurance import Assurance
 from evenhand.findings.audit import Audit, audit
 from evenhand.findings.cells import cell_numbers, cell_table
 from evenhand.findings.changes import changes
+from evenhand.findings.charts import Kind, mapping_charts
 from evenhand.findings.coverage import MANY_NEW, fitted_coverage, new_cells, new_cells_share
 from evenhand.findings.described import described
 from evenhand.findings.explaining import Explaining, Explanation
@@ -48,10 +49,9 @@ from evenhand.kernel.strangers import Policy, strangers
 from evenhand.optimise.certificate import Certificate, bounding, certify
 from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.program import Multipliers
+from evenhand.render.chart import Picture
 from evenhand.render.finding import Finding
 from evenhand.render.section import Note, Section
-from evenhand.report.charts import Chart
-from evenhand.report.pictures import Kind, picture
 from evenhand.resources import Progress
 from evenhand.spec import Problem, Recorded, nest, outcome_given_features, with_margins
 from evenhand.tables import Frame, Record, Restore
@@ -573,8 +573,8 @@ class Mapping(Finding):
         """
         return Predictor(self.problem, self.counts, self.kernel)
 
-    def chart(self, kind: Kind = "rates", **options: Any) -> Chart:
-        """Return a picture of what the mapping does; its ``save`` writes PNG, SVG or HTML. Needs the extra ``charts``.
+    def chart(self, kind: Kind = "rates", **options: Any) -> Picture:
+        """Return a picture of what the mapping does; its ``save`` writes SVG, HTML or, with the extra ``charts``, PNG.
 
         Parameters
         ----------
@@ -591,10 +591,10 @@ class Mapping(Finding):
         >>> import evenhand as eh
         >>> data = eh.datasets.load("compas")
         >>> mapping = eh.fit(data.problem, data.counts)
-        >>> mapping.chart("cohorts", groups=[{"race": "Caucasian"}], hide_below=50)
-        <Chart: Rates by cohort, and their change>
+        >>> mapping.chart("changes", hide_below=50)
+        <Picture: Who changes, to what, and how likely>
         """
-        return picture(kind, self.problem, self.counts, self.kernel, self.achieved, **options)
+        return Picture(mapping_charts(kind, self.problem, self.counts, self.kernel, self.achieved, **options))
 
     def table(self, mode: Mode = "release") -> pd.DataFrame:
         """Return the mapping as tidy rows of positive probability.

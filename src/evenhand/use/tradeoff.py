@@ -40,12 +40,12 @@ from evenhand.optimise.compile import Compiled, compile_again
 from evenhand.optimise.program import Multipliers, Program
 from evenhand.optimise.solve import Clock, from_tight, solve_along
 from evenhand.optimise.tabulate import tabulated
-from evenhand.report import charts
-from evenhand.report.charts import Chart
+from evenhand.render.chart import Picture
+from evenhand.render.section import Chart, Column, Line, Note, Point, Table
 from evenhand.resources import Progress, heeding
 from evenhand.spec import Problem, check_problem, weighted_by, weighting_of
 from evenhand.tables import frame as table
-from evenhand.tolerances import DOUBLE_ROUNDING, EDGE_TOLERANCE
+from evenhand.tolerances import AT_BOUND, DOUBLE_ROUNDING, EDGE_TOLERANCE
 from evenhand.use.fitting import begin, fitted_as_asked, part_of
 from evenhand.use.mapping import Mapping
 
@@ -154,60 +154,60 @@ class Frontier:
         """The column that the parity bounds are in: ``bound``, or ``bound_factor`` where they differ and all change."""
         return "bound_factor" if "bound_factor" in self.frame else "bound"
 
-    def chart(self, *, title: str | None = None, chosen: tuple[float, float] | None = None) -> Chart:
-        """Return the chart of the utility lost, whose ``save`` writes PNG, SVG or HTML.
+    def chart(self, *, title: str | None = None, chosen: tuple[float, float] | None = None) -> Picture:
+        """Return the chart of the utility lost, whose ``save`` writes SVG, HTML or PNG (with the extra ``charts``).
 
         Along ε with a panel for each budget; along the budgets where only they were swept. Where people were counted,
         those who change have a panel beside the loss. ``chosen``, a place on that axis and an objective, is marked.
         With an estimator it is the chart of the model instead: AUC, log loss, and the disparity of mean scores and
         selection rates, along ε.
         """
-        title = None if title is None else check.text("title", title)
+        fields = {} if title is None else {"title": check.text("title", title)}
         if self.bare is not None:
             if chosen is not None:
                 raise SpecError("chosen marks a place on the curve of the utility; leave it out with an estimator")
-            known: list[Any] = self.frame[self.frame["auc"].notna()].sort_values("bound").to_dict("records")
-            bare: Any = self.bare.to_dict("records")[0]
-            return charts.models(known, bare, title=title or "What a bound costs the model")
+            return Picture((_model_chart(self.frame, self.bare, fields),))
+        points: tuple[Point, ...] = ()
         if chosen is not None:
             expected = "a place and an objective, such as (0.1, 0.02)"
             marked = check.listed("chosen", chosen, expected)
             if len(marked) != 2:
                 raise check.refused("chosen", expected, chosen)
-            chosen = check.finite("chosen: the place", marked[0]), check.finite("chosen: the objective", marked[1])
+            place, loss = check.finite("chosen: the place", marked[0]), check.finite("chosen: the objective", marked[1])
+            points = (Point("chart.here", place, loss),)
         budget = self.budget_column
         along_budgets = budget is not None and self.frame["bound"].nunique() <= 1
         at = budget if along_budgets and budget is not None else self.bound_column
         many = budget is not None and not along_budgets and len(self.edges) > 1
 
-        def line(row: dict[Hashable, Any]) -> str:
-            return f"{row[budget]:g}" if many else ""
+        def panel(row: dict[Hashable, Any]) -> str | None:
+            return f"{AXES[str(budget)]} = {row[budget]:g}" if many else None
 
-        edges: list[dict[str, Any]] = [
-            {"at": row[column], "line": line(row), "edge": name}
-            for row in self.edges.to_dict("records")
-            for column, name in zip(EDGES, charts.EDGES, strict=True)
-            if at == self.bound_column and not math.isnan(row[column])
-        ]
+        edges = [(panel(row), row) for row in self.edges.to_dict("records")] if at == self.bound_column else []
+        lines = [line for name, row in edges for line in _edge_lines(row, name)]
         if at == budget and self.smallest_budget is not None:
-            edges = [{"at": self.smallest_budget, "line": "", "edge": charts.EDGES[0]}]
+            lines = [Line("chart.smallest", self.smallest_budget, shade="below")]
+        heights = ("objective", *([CHANGED] if CHANGED in self.frame else []))
+        rows = [
+            (panel(row), row[at], *(row[name] for name in heights))
+            for row in self.frame.to_dict("records")
+            if not math.isnan(row["objective"])
+        ]
         # What is the same at every point is said once.
-        others = [column for column in (self.bound_column, budget) if column is not None and column != at]
+        others = [column for column in (self.bound_column, budget) if column is not None and column != at and not many]
         held = [f"{AXES[c]} = {self.frame[c].iloc[0]:g}" for c in others if self.frame[c].notna().all()]
-        return charts.frontier(
-            [
-                {"at": row[at], "line": line(row), "status": row["status"]}
-                | {name: row[name] for name in ("objective", CHANGED) if name in row}
-                for row in self.frame.to_dict("records")
-            ],
-            edges,
-            along=AXES[at],
-            lines=AXES[str(budget)] if many else None,
-            loss=f"utility lost, {self.utility}",
-            title=title or "Utility lost along the frontier",
-            subtitle="" if many else "".join(held[:1]),
-            chosen=None if chosen is None else {"at": chosen[0], "objective": chosen[1]},
+        columns = (
+            Column("panel", own=True),
+            Column(at, "number"),
+            Column("objective", "cost"),
+            Column(CHANGED, "rate"),
         )
+        drawn = Table("frontier", columns[: 2 + len(heights)], tuple(_to_the_edges(rows, edges)))
+        return Picture((Chart(
+            "chart.frontier", "lines", drawn, (), (at,), heights, panel="panel" if many else None,
+            lines=tuple(lines), points=points,
+            fields={**fields, "along": ", ".join([AXES[at], *held[:1]]), "utility": self.utility},
+        ),))  # fmt: skip
 
     def _edge(self, name: str) -> Edge:
         found = [None if math.isnan(value) else value for value in self.edges[name].tolist()]
@@ -218,6 +218,54 @@ class Frontier:
     def __repr__(self) -> str:
         counted = ", ".join(f"{n} {status}" for status, n in self.frame["status"].value_counts().items())
         return f"<Frontier of {len(self.frame)} points ({counted}): smallest feasible ε {self.smallest_feasible}>"
+
+
+def _edge_lines(row: dict[Hashable, Any], panel: str | None) -> Iterator[Line]:
+    """Return the edges of a curve; what is feasible from zero on has no infeasible region."""
+    for key, column in zip(("chart.smallest", "chart.lossless", "chart.identity"), EDGES, strict=True):
+        shade: Any = "below" if column == "smallest_feasible" else None
+        if not math.isnan(row[column]) and not (shade and row[column] <= AT_BOUND):
+            yield Line(key, row[column], panel=panel, shade=shade)
+
+
+def _to_the_edges(
+    rows: Sequence[tuple[Any, ...]], edges: Sequence[tuple[str | None, dict[Hashable, Any]]]
+) -> Iterator[tuple[Any, ...]]:
+    """Return the points of every curve up to where nobody need change; where nothing is lost there, it ends at zero."""
+    ends = {panel: row for panel, row in edges if not math.isnan(row["identity_from"])}
+    for panel in dict.fromkeys(row[0] for row in rows):
+        own = sorted((row for row in rows if row[0] == panel), key=lambda row: row[1])
+        if panel not in ends:
+            yield from own
+            continue
+        end = ends[panel]["identity_from"]
+        yield from (row for row in own if row[1] <= end * (1 + AT_BOUND))
+        if (own[-1][1] < end and ends[panel]["lossless_from"] <= end) or own[-1][1] > end * (1 + AT_BOUND):
+            yield (panel, end, *(0.0 for _ in own[0][2:]))
+
+
+MEASURES = {"auc": None, "log_loss": None, "apart": "bound", "worst_gap": "chance_gap"}
+"""What is drawn of a model, each with the column of what it is compared with."""
+
+
+def _model_chart(frame: pd.DataFrame, bare: pd.DataFrame, fields: dict[str, Any]) -> Chart:
+    """Return the chart of a model's measures along a parity bound, with intervals, beside the model without one."""
+    points = frame[frame["auc"].notna()].sort_values("bound").to_dict("records")
+    (without,) = bare.to_dict("records")
+    rows: list[tuple[Any, ...]] = []
+    for name, other in MEASURES.items():
+        rows += [(name, "model", p["bound"], p[name], p[f"{name}_low"], p[f"{name}_high"]) for p in points]
+        curve = {"bound": "bound", "chance_gap": "chance alone"}.get(other or "")
+        rows += [(name, curve, p["bound"], p[other], None, None) for p in points] if other else []
+    columns = (
+        Column("measure"), Column("curve"), Column("bound", "number"), Column("value", "number"),
+        Column("low", "number"), Column("high", "number"),
+    )  # fmt: skip
+    return Chart(
+        "chart.models", "lines", Table("models", columns, tuple(rows)), ("curve",), ("bound",), ("value",),
+        low="low", high="high", panel="measure", own_scale=True, notes=(Note("chart.out_of_fold"),), fields=fields,
+        lines=tuple(Line("chart.bare", without[name], axis="y", panel=name) for name in MEASURES),
+    )  # fmt: skip
 
 
 def frontier(

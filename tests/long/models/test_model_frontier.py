@@ -143,11 +143,14 @@ def test_warnings_of_the_estimator_come_once():
 
 def test_the_chart_shows_what_was_fitted():
     found = found_of(LogisticRegression(), people(200), [0.9, 0.0, 0.5], folds=2)
-    values = found.chart(title="Costs").to_dict()
-    assert len(values["concat"]) == 4
-    drawn = values["concat"][0]["layer"][-1]["data"]["values"]
-    assert [row["bound"] for row in drawn] == [0.5, 0.9], "in order, without what cannot be met"
-    assert "0.5: AUC" in values["description"]
+    (chart,) = found.chart(title="Costs").charts
+    rows = chart.table.records()
+    assert list(dict.fromkeys(row["measure"] for row in rows)) == ["auc", "log_loss", "apart", "worst_gap"]
+    drawn = [row["bound"] for row in rows if row["measure"] == "auc"]
+    assert drawn == [0.5, 0.9], "in order, without what cannot be met"
+    assert [row["value"] for row in rows if row["curve"] == "bound"] == [0.5, 0.9]
+    assert {line.panel: line.value for line in chart.lines}["auc"] == found.bare["auc"].item()
+    assert "AUC" in found.chart().to_svg()
     with pytest.raises(eh.SpecError, match="chosen marks a place on the curve of the utility"):
         found.chart(chosen=(0.5, 0.0))
 

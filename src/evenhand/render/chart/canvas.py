@@ -6,13 +6,16 @@ No browser is asked how wide a text is: the table is that of a wide typeface, so
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from evenhand.render.markup import Markup, element, joined
 from evenhand.text import printable
 
 SIZE = 12.0
 """The size of letters that is not named otherwise."""
+
+GAP = 12.0
+"""Between parts of a chart."""
 
 LEADING = 1.3
 """From one line of text to the next, in sizes."""
@@ -163,3 +166,22 @@ class Canvas:
         }[kind]
         places = "L".join(f"{_number(x + dx)} {_number(y + dy)}" for dx, dy in corners)
         self.add("path", *named, d=f"M{places}Z", class_=class_)
+
+    def side_by_side(self, panels: Sequence[Callable[[Canvas], float]], across: int, top: float) -> float:
+        """Draw panels in lines of so many, each on a surface of its own, and return where the last line ends."""
+        width = (self.width - (across - 1) * 2 * GAP) / across
+        bottom = top
+        for at, panel in enumerate(panels):
+            if at % across == 0:
+                top = bottom + (GAP if at else 0)
+            part = Canvas(width)
+            end = panel(part)
+            moved = f"translate({(at % across) * (width + 2 * GAP):.1f} {top:.1f})"
+            self.parts.append(element("g", part.content(), transform=moved))
+            bottom = max(bottom, top + end)
+        return bottom
+
+
+def write_heading(canvas: Canvas, text: str, x: float, top: float, width: float) -> float:
+    """Write the name of a panel, if it has one, and return where it ends."""
+    return canvas.text(x, top, wrap(text, width, SIZE * 1.12), "c-strong") + 4 if text else top
