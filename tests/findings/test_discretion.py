@@ -10,13 +10,12 @@ import pytest
 import reports
 
 import evenhand as eh
-from evenhand.data.sentences import ANYBODY, Said
 from evenhand.findings.coverage import fitted_coverage
 from evenhand.findings.discretion import Discretion, discreet
 from evenhand.findings.naming import group_levels
 from evenhand.findings.rates import cohorts
 from evenhand.kernel.achieved import distances
-from evenhand.render.section import notes_of
+from evenhand.render.section import ANYBODY, Note, notes_of
 from evenhand.render.sentences import sentence
 
 BOUND = 0.3
@@ -152,7 +151,7 @@ def test_a_sentence_is_left_out_for_whom_it_is_about(parts, kept):
     """482 people are in the one group; what the text says has no part in it."""
     shown = Discretion(COUNTS, 500)
     text = "sex=Female, race=Caucasian"
-    told = discreet([Said(text, *parts), text], shown)
+    told = discreet([Note("text", {"text": text}, tuple(parts)), Note("text", {"text": text})], shown)
     left_out = "1 sentence names a group or a level of too few people to be shown, and is left out"
     assert told == ([text, text] if kept else [text, left_out])
 

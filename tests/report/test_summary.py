@@ -17,7 +17,7 @@ from evenhand.report.summary import FORMAT, VERSION, Material, Settings, Source,
 
 pytestmark = pytest.mark.turns(2)
 
-NOT_TRACED = {"words": "", "points": [], "edges": None, "edges_said": None, "chosen": None}
+NOT_TRACED = {"notes": [], "points": [], "edges": None, "edges_said": None, "chosen": None}
 
 
 def of(mapping, hide_below=20, **more):

@@ -25,6 +25,7 @@ from typer.testing import CliRunner
 import evenhand as eh
 from evenhand.cli.commands import app
 from evenhand.cli.reports import report as cli_report
+from evenhand.render.sentences import sentence
 from evenhand.report import page
 from evenhand.report.page import CONTENTS
 from evenhand.use import reporting
@@ -198,7 +199,7 @@ def test_no_clock_decides_what_is_in_a_report(monkeypatch):
     monkeypatch.setattr(time, "monotonic", lambda: 3600.0 * next(hours))
     assert reporting._traced(mapping, 4, lambda *_: None) == quick
     assert {row["status"] for row in quick["points"]} == {"optimal"}
-    assert "second" not in quick["words"]
+    assert not any("second" in sentence(note) for note in quick["notes"])
 
 
 @pytest.mark.slow
@@ -208,7 +209,8 @@ def test_no_clock_decides_what_is_in_a_report(monkeypatch):
 )
 def test_the_smallest_bound_that_can_be_met_is_said(compas, budget, words):
     problem = replace(compas.problem, budget=eh.ExpectedDistortion(budget)).with_bounds(lambda _: 0.4)
-    assert words in reporting._traced(eh.fit(problem, compas.counts), 2, lambda *_: None)["words"]
+    found = reporting._traced(eh.fit(problem, compas.counts), 2, lambda *_: None)
+    assert any(words in sentence(note) for note in found["notes"])
 
 
 def test_what_cannot_be_traced_still_has_the_mapping(monkeypatch):
@@ -219,7 +221,7 @@ def test_what_cannot_be_traced_still_has_the_mapping(monkeypatch):
     mapping = reports.hostile_mapping()
     found = reporting._traced(mapping, 4, lambda *_: None)
     assert found["points"] == [found["chosen"] | {"lower_bound": mapping.certificate.lower_bound, "status": "optimal"}]
-    assert "nothing was found" in found["words"]
+    assert "nothing was found" in sentence(found["notes"][0])
 
 
 @pytest.mark.parametrize("points", [1, 2.5, True, "many"])

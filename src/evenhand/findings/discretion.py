@@ -1,5 +1,4 @@
-"""Who is shown: groups, cells and comparisons of enough people, whatever their weight. Sentences that know they name
-others (:class:`Said`) are left out.
+"""Who is shown: groups, cells and comparisons of enough people, whatever their weight. Notes about others are left out.
 
 The one place that decides it, so that findings, summary, page and charts leave out the same. A part of a total that is
 hidden alone would follow by subtraction: the next smallest is hidden with it (complementary suppression). How many are
@@ -18,7 +17,6 @@ import numpy as np
 from evenhand.arrays import Cells, Flags, Numbers, alike, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Variable
-from evenhand.data.sentences import about
 from evenhand.findings.naming import Where, matching, source_codes
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import ParityAchieved, segment_shares
@@ -246,7 +244,7 @@ def not_shown(hidden: int, total: int, what: str, hide_below: float) -> str:
     return f"{hidden} of {total} {what} {are} not shown: {they} {fewer}, or would reveal one that has"
 
 
-def discreet(notes: Sequence[Note | str], shown: Discretion) -> list[str]:
+def discreet(notes: Sequence[Note], shown: Discretion) -> list[str]:
     """Write the notes that reveal no part of the table that is not shown, and say at the end how many did.
 
     Examples
@@ -257,11 +255,7 @@ def discreet(notes: Sequence[Note | str], shown: Discretion) -> list[str]:
     >>> discreet([few, Note("text", {"text": "all is well"})], shown)
     ['all is well', '1 sentence names a group or a level of too few people to be shown, and is left out']
     """
-    kept = [
-        sentence(note) if isinstance(note, Note) else note
-        for note in notes
-        if all(map(shown.may_name, note.about if isinstance(note, Note) else about(note)))
-    ]
+    kept = [sentence(note) for note in notes if all(map(shown.may_name, note.about))]
     left = len(notes) - len(kept)
     if not left:
         return kept

@@ -240,6 +240,16 @@ SENTENCES: dict[str, str] = {
         "p(y|x) instead of p(y|x,d), so that mean scores are those of the audit's table of scores, not exactly the "
         "released rates"
     ),
+    "caveat.no_bound_on": "no bound is on groups by {column}",
+    "caveat.together": (
+        "the bounds are on groups by {on: and by }; those that {together} form together are not bounded: of {outcome} "
+        "the highest rate is {before} the lowest before, {after} after"
+    ),
+    "caveat.columns_outside": (
+        "in the given table these are columns outside the problem, passed through unchanged: {columns}; leave out of a "
+        "model's inputs what should not tell it the group"
+    ),
+    "caveat.no_columns_outside": "the given table has no columns outside the problem",
     "caveat.apply_reads": (
         "apply mode still reads the protected columns, although the model does not; a blind mapping would not"
     ),
@@ -258,6 +268,51 @@ SENTENCES: dict[str, str] = {
         "column with --{option}"
     ),
     "audit.no_such_column": ", and this table has no column {column}",
+    # What a signer needs first of other people.
+    "fresh.first_bound": " that the first bound is about",
+    "fresh.the_bound": "the bound",
+    "fresh.a_bound": "a bound",
+    "fresh.draws": (
+        "With independent draws {releases:,} releases were simulated. In nine of ten, rates{which} are {draws_apart}."
+    ),
+    "fresh.draws_over": (
+        "Constraints hold in expectation: with independent draws {over:rate} of {releases:,} simulated releases "
+        "violate {bounds}. In nine of ten, rates{which} are {draws_apart}. Balanced draws vary less. The expanded "
+        "table, with every possible row and its weight, does not vary."
+    ),
+    "fresh.tables": (
+        "Had other people been in the table: on {tables:,} resampled tables, the mapping held fixed, the expected "
+        "rates{which} are mostly {tables_apart}{over}."
+    ),
+    "fresh.tables_over": ", and {over:rate} of them violate {bounds}",
+    "fresh.holdout": (
+        "Surest is a hold-out: release people who were not used for fitting, and look at their rates. Given their "
+        "table as a hold-out, the theory of the mapping has exact intervals for them, all at once, and says whether "
+        "the bound is met, violated or not decided."
+    ),
+    "fresh.wide_groups": (
+        "Of the {groups} groups that are shown, {small} {small:is|are} so small that a rate of theirs is only known to "
+        "within an interval wider than {wide:g} ({confidence:whole}, each by itself); the widest, {widest:.2f}, is "
+        "that of {group}."
+    ),
+    "fresh.hidden_groups": ("{hidden}. They count in these shares, and the rates of so few people move most."),
+    # The frontier around a mapping.
+    "frontier.not_asked": "It was not asked for.",
+    "frontier.no_parity": "There is no parity bound to trace.",
+    "frontier.not_convex": "It is not traced for a problem that is not convex.",
+    "frontier.not_traced": "It could not be traced beyond the mapping itself: {error}",
+    "frontier.budgets": "the budgets",
+    "frontier.budgets_and_margins": "the budgets and the margins for confidence",
+    "frontier.bounds": (
+        "What tighter and looser parity bounds would lose, {held} held as they are, from this mapping outwards."
+    ),
+    "frontier.factors": (
+        "What would be lost if all parity bounds, which differ, were multiplied by a factor, {held} held as they are, "
+        "from this mapping outwards."
+    ),
+    "frontier.tightest": "No mapping meets a bound tighter than {bound}; all edges are found exactly.",
+    "frontier.down_to_zero": "Every bound can be met, down to zero; the edges are found exactly.",
+    "frontier.unsolved": "{unsolved} of {points} points could not be solved.",
     # The paper's propositions.
     "advantage.guess": "{group} for {outcome}",
     "advantage.best": (

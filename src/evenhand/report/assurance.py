@@ -31,6 +31,7 @@ from evenhand.findings.prices import Prices
 from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import Achieved
 from evenhand.render.numbers import people as expected_people
+from evenhand.render.section import Note
 from evenhand.render.sentences import sentence
 from evenhand.spec import Problem
 from evenhand.spec.distance import Difference, Ratio
@@ -234,7 +235,8 @@ def cost(m: Mapped, found: Prices | None, objective: float, frontier: Json, show
 
 def frontier(m: Mapped, found: Json, shown: Discretion) -> Json:
     """Return the trade-off; where people too few to be shown set the upper end, up to where the others set it."""
-    told = {**found, "words": " ".join(discreet([found["words"]], shown))}
+    told = {name: value for name, value in found.items() if name != "notes"}
+    told["words"] = " ".join(discreet(found["notes"], shown))
     chosen = found["chosen"]
     if chosen is None:
         return told
@@ -270,8 +272,8 @@ def bounded_on(problem: Problem) -> list[tuple[str, ...]]:
     return list(every) or [tuple(problem.protected)]
 
 
-def in_combination(m: Mapped, shown: Discretion) -> list[str]:
-    """Say how far apart the groups are that all protected columns form, where bounds are on some of these alone."""
+def in_combination(m: Mapped, shown: Discretion) -> list[Note]:
+    """Return how far apart the groups are that all protected columns form, where bounds are on some of these alone."""
     on = bounded_on(m.problem)
     if any(set(columns) == set(m.problem.protected) for columns in on) or shown.groups.sum() < 2:
         return []
@@ -280,13 +282,12 @@ def in_combination(m: Mapped, shown: Discretion) -> list[str]:
     before, after = (Ratio().said(float(each.max()), float(each.min())) for each in rates)
     level = m.counts.domain.y.words(told)
     bounded = {column for columns in on for column in columns}
-    alone = [f"no bound is on groups by {column}" for column in m.problem.protected if column not in bounded]
-    return [
-        *alone,
-        f"the bounds are on groups by {' and by '.join(' × '.join(columns) for columns in on)}; those that "
-        f"{' × '.join(m.problem.protected)} form together are not bounded: of {level} the highest rate is {before} the "
-        f"lowest before, {after} after",
-    ]
+    alone = [Note("caveat.no_bound_on", {"column": name}) for name in m.problem.protected if name not in bounded]
+    fields = {
+        "on": [" × ".join(columns) for columns in on], "together": " × ".join(m.problem.protected), "outcome": level,
+        "before": before, "after": after,
+    }  # fmt: skip
+    return [*alone, Note("caveat.together", fields)]
 
 
 def _without_price(m: Mapped, objective: float, frontier: Json) -> str:

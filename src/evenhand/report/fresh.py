@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from evenhand.findings.theory import Bootstrap, DrawSpread, SmallGroups, Strayin
 from evenhand.findings.theory.intervals import WIDE
 from evenhand.findings.theory.rates import of_groups
 from evenhand.render.finding import Finding
-from evenhand.render.section import notes_of
+from evenhand.render.section import Note, notes_of
 from evenhand.spec import Problem, Ratio
 from evenhand.tables import own_name
 
@@ -123,31 +124,24 @@ def fresh_people(
 
 def _first(
     strayed: Strayed, small: SmallGroups, problem: Problem, shown: Discretion, confidence: float
-) -> Iterator[str]:
-    """Say what a signer needs first: one draw, other people, and how badly the rates of small groups are known."""
-    releases, tables = strayed.draws.releases, strayed.tables.resamples
-    first = "" if len(problem.parity) < 2 else " that the first bound is about"
-    within, over = f"In nine of ten, rates{first} are {strayed.draws_apart}.", ""
+) -> Iterator[Note]:
+    """Return what a signer needs first: one draw, other people, and how badly the rates of small groups are known."""
+    several = len(problem.parity) > 1
+    fields: dict[str, Any] = {
+        "releases": strayed.draws.releases, "tables": strayed.tables.resamples, "draws_apart": strayed.draws_apart,
+        "tables_apart": strayed.tables_apart, "confidence": confidence, "wide": WIDE,
+    }  # fmt: skip
+    fields["which"] = Note("fresh.first_bound") if several else None
+    fields["bounds"] = Note("fresh.a_bound" if several else "fresh.the_bound")
     if strayed.own is None:
-        yield f"With independent draws {releases:,} releases were simulated. {within}"
+        yield Note("fresh.draws", fields)
+        yield Note("fresh.tables", fields | {"over": None})
     else:
         on_tables, in_draws = strayed.own
-        bounds = "the bound" if len(problem.parity) == 1 else "a bound"
-        yield (
-            f"Constraints hold in expectation: with independent draws {in_draws.over:.1%} of {releases:,} simulated "
-            f"releases violate {bounds}. {within} Balanced draws vary less. The expanded table, with every possible "
-            f"row and its weight, does not vary."
-        )
-        over = f", and {on_tables.over:.1%} of them violate {bounds}"
-    yield (
-        f"Had other people been in the table: on {tables:,} resampled tables, the mapping held fixed, the "
-        f"expected rates{first} are mostly {strayed.tables_apart}{over}."
-    )
-    yield (
-        "Surest is a hold-out: release people who were not used for fitting, and look at their rates. "
-        "Given their table as a hold-out, the theory of the mapping has exact intervals for them, all at once, and "
-        "says whether the bound is met, violated or not decided."
-    )
+        yield Note("fresh.draws_over", fields | {"over": in_draws.over})
+        over = Note("fresh.tables_over", fields | {"over": on_tables.over})
+        yield Note("fresh.tables", fields | {"over": over})
+    yield Note("fresh.holdout")
     # The theory's groups may be formed by some of the protected columns alone.
     own = {column: own_name(small.frame, column) for column in problem.protected}
     every = [
@@ -157,12 +151,11 @@ def _first(
     widths = {long_name(levels): width for levels, width in every if shown.may_name(levels)}
     wide = [name for name in widths if widths[name] > WIDE]
     if wide:
-        widest, are = max(wide, key=lambda name: widths[name]), "is" if len(wide) == 1 else "are"
-        yield (
-            f"Of the {len(widths)} groups that are shown, {len(wide)} {are} so small that a rate of theirs is only "
-            f"known to within an interval wider than {WIDE:g} ({confidence:.0%}, each by itself); the widest, "
-            f"{widths[widest]:.2f}, is that of {widest}."
+        widest = max(wide, key=lambda name: widths[name])
+        yield Note(
+            "fresh.wide_groups",
+            fields | {"groups": len(widths), "small": len(wide), "widest": widths[widest], "group": widest},
         )
     if few := len(every) - len(widths):
         hidden = not_shown(few, len(every), "groups", shown.hide_below)
-        yield f"{hidden}. They count in these shares, and the rates of so few people move most."
+        yield Note("fresh.hidden_groups", {"hidden": hidden})

@@ -91,14 +91,11 @@ def summary(material: Material) -> Json:
     """Summarise: data in, plain values out, ready for ``json.dumps``."""
     m, shown = material, Discretion(material.counts, material.settings.hide_below)
     bounds, headlines = assurance.bounds(m, shown)
-    notes: list[Note | str] = list(notes_of(m.audit.sections, "caveats"))
+    notes = list(notes_of(m.audit.sections, "caveats"))
     if m.other_columns:
-        notes.append(
-            f"in the given table these are columns outside the problem, passed through unchanged: "
-            f"{', '.join(m.other_columns)}; leave out of a model's inputs what should not tell it the group"
-        )
+        notes.append(Note("caveat.columns_outside", {"columns": list(m.other_columns)}))
     elif m.other_columns is not None:
-        notes.append("the given table has no columns outside the problem")
+        notes.append(Note("caveat.no_columns_outside"))
     frontier = assurance.frontier(m, m.frontier, shown)
     notes += assurance.in_combination(m, shown)
     of_shown = theory_of_shown(m.theory, shown)

@@ -20,7 +20,6 @@ from typing import Any, cast, get_args
 from evenhand import check, tables
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
-from evenhand.data.sentences import ANYBODY, Said
 from evenhand.data.weighting import Weighting
 from evenhand.engines import AnyTable, distinct_rows, is_path, opened, read_file, refuse_mistaken, weighting_in
 from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
@@ -32,6 +31,7 @@ from evenhand.findings.models import EXPANDED, check_model, model_rates, people_
 from evenhand.findings.new_people import meeting
 from evenhand.findings.theory.rates import share
 from evenhand.optimise.solve.structured.threads import one_thread
+from evenhand.render.section import ANYBODY, Note
 from evenhand.report import assurance
 from evenhand.report.page import check_packages, page
 from evenhand.report.summary import Material, Settings, Source, summary
@@ -356,20 +356,19 @@ def _fitted(
 
 def _traced(mapping: Mapping, points: int | None, progress: Progress) -> dict[str, Any]:
     """Trace the frontier around a mapping, and say what was found, or why there is none."""
-    problem, certificate, words = mapping.problem, mapping.certificate, ""
+    problem, certificate, why = mapping.problem, mapping.certificate, None
     if points is None:
-        words = "It was not asked for."
+        why = Note("frontier.not_asked")
     elif not problem.parity:
-        words = "There is no parity bound to trace."
+        why = Note("frontier.no_parity")
     elif not mapping.has_prices:
-        words = "It is not traced for a problem that is not convex."
-    if words or points is None:
-        return {"words": words, "points": [], "edges": None, "edges_said": None, "chosen": None}
+        why = Note("frontier.not_convex")
+    if points is None or why is not None:
+        return {"notes": [why], "points": [], "edges": None, "edges_said": None, "chosen": None}
     own, column = problem.one_bound, "bound"
-    moved = "What tighter and looser parity bounds would lose"
+    moved = "frontier.bounds"
     if own is None:
-        own, column = 1.0, "bound_factor"
-        moved = "What would be lost if all parity bounds, which differ, were multiplied by a factor"
+        own, column, moved = 1.0, "bound_factor", "frontier.factors"
 
     def said(value: float) -> str:
         """Say a bound as people do, as each kind of constraint says it; or a factor on bounds that differ."""
@@ -385,20 +384,20 @@ def _traced(mapping: Mapping, points: int | None, progress: Progress) -> dict[st
         )
     except EvenhandError as error:
         alone = here | {"lower_bound": certificate.lower_bound, "status": certificate.status}
-        words = Said(f"It could not be traced beyond the mapping itself: {error}", ANYBODY)
-        return {"words": words, "points": [alone], "edges": None, "edges_said": None, "chosen": here}
-    held = "the budgets" if mapping.assurance is None else "the budgets and the margins for confidence"
-    sentences = [f"{moved}, {held} held as they are, from this mapping outwards."]
+        notes = [Note("frontier.not_traced", {"error": str(error)}, (ANYBODY,))]
+        return {"notes": notes, "points": [alone], "edges": None, "edges_said": None, "chosen": here}
+    held = Note("frontier.budgets" if mapping.assurance is None else "frontier.budgets_and_margins")
+    notes = [Note(moved, {"held": held})]
     edges = found.edges.to_dict("records")[0]
     edge = edges["smallest_feasible"]
     if edge > EDGE_TOLERANCE:
-        sentences.append(f"No mapping meets a bound tighter than {said(edge)}; all edges are found exactly.")
+        notes.append(Note("frontier.tightest", {"bound": said(edge)}))
     elif edge >= 0:
-        sentences.append("Every bound can be met, down to zero; the edges are found exactly.")
+        notes.append(Note("frontier.down_to_zero"))
     if unsolved := int((found.frame["status"] == "unsolved").sum()):
-        sentences.append(f"{unsolved} of {len(found.frame)} points could not be solved.")
+        notes.append(Note("frontier.unsolved", {"unsolved": unsolved, "points": len(found.frame)}))
     return {
-        "words": " ".join(sentences),
+        "notes": notes,
         "points": [
             {**row, "said": said(row[column])}
             for row in found.frame[[column, "objective", "lower_bound", "status", "changed"]].to_dict("records")
