@@ -431,7 +431,7 @@ GIVEN = [
     ("people.mapping",),
     ("people.mapping", "--no-frontier", "--hide-below", "5"),
     ("people.mapping", "--points", "3", "--seed", "7", "--confidence", "0.925", "--memory", "1GB"),
-    ("people.mapping", "--table", "the people's.csv", "--weights", "how many", "--no-frontier", "--hide-below", "2.5"),
+    ("people.mapping", "--table", "the people's.csv", "--frequencies", "how many", "--no-frontier", "--hide-below", "2.5"),
 ]
 
 
@@ -473,7 +473,7 @@ def test_the_commands_that_are_named_give_the_same_mapping_and_the_same_page(fol
     """All of them, as they are printed: the mapping is fitted again, and reported on again, byte for byte."""
     reports.weighed_frame().to_csv("the people's.csv", index=False)
     Path("my problem.toml").write_text(reports.hostile_mapping().problem.to_toml(), encoding="utf-8")
-    fit = ("fit", "my problem.toml", "the people's.csv", "--weights", "how many", "--out", "my.mapping", "--force")
+    fit = ("fit", "my problem.toml", "the people's.csv", "--frequencies", "how many", "--out", "my.mapping", "--force")
     assert run(*fit).exit_code == 0
     assert run("report", "my.mapping", "--points", "2").exit_code == 0
     kept = {name: Path(name).read_bytes() for name in ("my.mapping", "report.html", "report.json")}
