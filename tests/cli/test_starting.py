@@ -79,11 +79,11 @@ def test_leaves_for_a_wide_table(wide, inside):
 def test_learned_cells_are_listed_once_by_number(wide, inside):
     assert inside(*WIDE).returncode == 0
     fitted = document(inside("fit", "problem.toml", "wide.csv", "--force", "--json"))
-    cells = fitted["cells"]
+    cells = fitted["cells"]["every_cell"]
     assert [row["cell"] for row in cells] == list(range(1, len(cells) + 1))
     assert sum(row["people"] for row in cells) == 1500
-    assert document(inside("audit", "evenhand.mapping", "--json"))["cells"] == cells
-    assert document(inside("diagnose", "problem.toml", "wide.csv", "--json"))["cells"] == cells
+    assert document(inside("audit", "evenhand.mapping", "--json"))["cells"]["every_cell"] == cells
+    assert document(inside("diagnose", "problem.toml", "wide.csv", "--json"))["cells"]["every_cell"] == cells
     for command in (("audit", "evenhand.mapping"), ("diagnose", "problem.toml", "wide.csv")):
         shown = flat(inside(*command).stdout)
         for row in cells:

@@ -263,7 +263,8 @@ class Section:
     @property
     def empty(self) -> bool:
         """Whether there is nothing to show."""
-        return not (self.facts or self.charts or self.notes or any(table.shown for table in self.tables))
+        facts = any(not fact.detail for fact in self.facts)
+        return not (facts or self.charts or self.notes or any(table.shown for table in self.tables))
 
 
 def notes_of(sections: Iterable[Section], *keys: str) -> tuple[Note, ...]:
