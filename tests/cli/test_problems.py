@@ -23,9 +23,9 @@ class TestFit:
         assert result.returncode == 0, result.stderr
         said = flat(result.stdout)
         for words in (
-            "fine.toml: 200 people", "What was asked", "differ by a factor of at most 1.2", "Before After", "optimal: ",
-            "Mean score of a model", "Sees them Does not",
-            "extended selective contrastive", "evenhand verify a.mapping", "python verifier.py a.proof",
+            "fine.toml: 200 people", "What was asked", "differ by a factor of at most 1.2", "Before After",
+            "Status optimal", "Mean score of a model", "Sees them Does not",
+            "evenhand verify a.mapping", "python verifier.py a.proof",
         ):  # fmt: skip
             assert words in said, words
         mapping = eh.Mapping.load(folder / "a.mapping")
@@ -198,9 +198,6 @@ def test_no_table_of_a_result_is_too_wide_for_a_terminal(tmp_path, command):
     assert max(map(len, lines)) <= 80
     assert "…" not in shown
     assert "African-Americ\n" not in "\n".join(line.rstrip() for line in lines)
-    lifts = [line.split() for line in lines if " before " in line or " after " in line]
-    rows = [words for words in lifts if words[2:3] in (["before"], ["after"])]
-    assert [len(words) for words in rows] == [6] * 8
 
 
 @pytest.mark.slow
@@ -208,9 +205,9 @@ def test_columns_outside_the_problem_are_named(folder, inside):
     frame = small_frame().assign(id=range(200), n=1)
     frame.to_csv(folder / "wide.csv", index=False)
     said = flat(inside("fit", "fine.toml", "wide.csv", "--weights", "n", "--out", "w").stdout)
-    assert "id: release and apply pass them through unchanged, and nothing bounds what a model learns" in said
+    assert "Columns id • release and apply pass these columns through unchanged" in said
     found = document(inside("fit", "fine.toml", "wide.csv", "--out", "x", "--json"))
-    assert found["outside_the_problem"] == ["id", "n"]
+    assert found["outside_the_problem"]["columns"] == ["id", "n"]
     assert "Columns outside the problem" not in inside("fit", "fine.toml", "people.csv", "--out", "y").stdout
 
 
@@ -302,7 +299,7 @@ class TestConfidence:
         (study / "p.toml").write_text("confidence = 0.95\n" + (study / "p.toml").read_text(), encoding="utf-8")
         found = document(inside("fit", "p.toml", "t.csv", "--json"))
         assert len(found["assurance"]["comparisons"]) == 12
-        assert found["certificate"]["without_confidence"] < found["objective"]
+        assert found["certificate"]["without_confidence"] < found["certificate"]["objective"]
 
     @pytest.mark.slow
     def test_too_few_people(self, study, inside):

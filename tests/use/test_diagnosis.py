@@ -80,7 +80,19 @@ class TestThePapersText:
         assert f"Changing is_recid 0 → 1 is forbidden; for {WOMEN} it would help." in said
         assert "raise the parity bound to 0.2109576 and keep the budgets" in said
         assert "expected distortion ≤ 0.5 → 0.6374419" in said
-        assert "infeasible" in repr(diagnosis)
+        assert repr(diagnosis) == "<Diagnosis: infeasible. No mapping meets every bound.>"
+
+    def test_sections(self, diagnosis):
+        verdict, conflict = diagnosis.sections
+        facts = {fact.key: fact.value for fact in verdict.facts}
+        assert facts["feasible"] is False
+        assert facts["smallest_budget"] == diagnosis.smallest_budget
+        assert facts["cheapest"] == diagnosis.cheapest
+        bounds, reach, forbidden = conflict.tables
+        assert bounds.values("share") == diagnosis.conflict.bounds["share"].tolist()
+        assert reach.values("lowest") == diagnosis.conflict.reach["lowest"].tolist()
+        assert forbidden.values("eases") == diagnosis.conflict.forbidden["eases"].tolist()
+        assert "<h2>Infeasible</h2>" in diagnosis._repr_html_()
 
     def test_bounds_in_conflict(self, diagnosis):
         bounds = diagnosis.conflict.bounds

@@ -306,6 +306,12 @@ def test_a_solver_that_fails_leaves_the_point_unsolved(tight, compas, monkeypatc
     found = frontier(tight, compas.counts, bounds=[0.1, 0.3, 0.7])
     assert found.frame["status"].tolist() == ["infeasible", "unsolved", "optimal"]
     assert sentence(found.notes[-1]) == "bound 0.3: it stopped"
+    edges, points = found.sections
+    assert edges.tables[0].values("smallest_feasible") == [found.smallest_feasible]
+    every_point, remarks = points.tables
+    assert every_point.values("status") == ["infeasible", "unsolved", "optimal"]
+    assert remarks.values("remark") == list(found.notes)
+    assert "bound 0.3: it stopped" in str(found)
 
 
 @pytest.mark.slow

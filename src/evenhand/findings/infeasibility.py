@@ -22,7 +22,7 @@ from evenhand.optimise.compile import Compiled, budget_multipliers, compile_prob
 from evenhand.optimise.program import Multipliers
 from evenhand.optimise.solve import Clock
 from evenhand.optimise.solve.infeasible import least_excess, reachable_rates
-from evenhand.render.section import Note
+from evenhand.render.section import Kind, Note, Section, Table
 from evenhand.spec import AGAINST_TARGET, EVERYWHERE, Charge, Forbidden, Problem
 from evenhand.tables import frame
 from evenhand.tolerances import SHOWN_FROM
@@ -32,6 +32,14 @@ if TYPE_CHECKING:
 
 MOST_NOTED = 3
 """How many of each kind have a sentence; the tables have them all."""
+
+MOST_ROWS = 8
+"""So many bounds and rates are shown; JSON has all."""
+
+BOUNDS: dict[str, Kind] = {"constraint": "text", "where": "text", "bound": "number", "share": "share"}
+REACH: dict[str, Kind] = {"group": "text", "now": "share", "lowest": "share", "highest": "share"}
+FORBIDDEN: dict[str, Kind] = {"column": "text", "from": "text", "to": "text", "group": "text", "eases": "number"}
+"""The columns of the tables; of rates that of the outcome, too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +68,13 @@ class Conflict:
     reach: pd.DataFrame
     forbidden: pd.DataFrame
     notes: tuple[Note, ...]
+
+    @property
+    def section(self) -> Section:
+        """The tables as data."""
+        bounds = Table.of("bounds", self.bounds, BOUNDS, most=MOST_ROWS)
+        reach = Table.of("reach", self.reach, REACH, most=MOST_ROWS)
+        return Section("conflict", tables=(bounds, reach, Table.of("forbidden", self.forbidden, FORBIDDEN, most=0)))
 
 
 def conflict(problem: Problem, counts: Counts, compiled: Compiled, clock: Clock) -> Conflict | None:
@@ -156,7 +171,7 @@ class _Story:
             limit = float(charge.limits(self.counts)[holder])
             (where,) = holder_names(self.counts, charge, np.array([holder]))
             rows.append((charge.words, where, limit, share))
-        return _table(("constraint", "where", "bound", "share"), rows)
+        return _table(BOUNDS, rows)
 
     def reach(self) -> dict[str, list[Any]]:
         rows, outcomes = [], outcome_by_source(self.counts, unchanged(self.counts))
@@ -195,7 +210,7 @@ class _Story:
         """For each forbidden change of one column: the weight of the people whom it would free, if it were free."""
         counts, domain = self.counts, self.counts.domain
         if self.problem.blind or self.problem.suppresses:
-            return _table(("column", "from", "to", "group", "eases"), [])
+            return _table(FORBIDDEN, [])
         codes = [*domain.x.unravel(counts.x), counts.y]
         cheapest = np.minimum.reduceat(self.on_choices, self.compiled.program.starts[:-1])
         rows = []
@@ -214,7 +229,7 @@ class _Story:
                         name = domain.d.words(int(counts.groups.cells[g]))
                         rows.append((variable.name, variable.levels[a], variable.levels[b], name, float(eased)))
         rows.sort(key=lambda row: -row[-1])
-        return _table(("column", "from", "to", "group", "eases"), rows)
+        return _table(FORBIDDEN, rows)
 
     def notes(self) -> Iterator[Note]:
         """Yield the heaviest part of the proof in sentences."""
@@ -305,5 +320,5 @@ class _Story:
             })  # fmt: skip
 
 
-def _table(names: tuple[str, ...], rows: list[Any]) -> dict[str, list[Any]]:
+def _table(names: Iterable[str], rows: list[Any]) -> dict[str, list[Any]]:
     return {name: [row[i] for row in rows] for i, name in enumerate(names)}

@@ -356,7 +356,6 @@ TITLES: dict[str, str] = {
     "outside_the_problem": "Columns outside the problem",
     "diagnosis": "{verdict}",
     "conflict": "Conflicting constraints, by weight in the infeasibility proof",
-    "reach": "How far these rates can go within budgets and forbidden moves",
     "prices": "What each bound costs: utility gained for each unit that it is relaxed, at first",
     "edges": "{edges}",
     "points": "The points",
@@ -373,6 +372,7 @@ CAPTIONS: dict[str, str] = {
     "chart.shade": "darker is more, up to {top}",
     "chart.worse": "worse for people",
     "by_segment": "The same within each segment by {given}",
+    "reach": "How far these rates can go within budgets and forbidden moves",
     "lifts": "Lift: p(y|d) over p(y) (extended), p(y|not d) (selective), the lowest group's (contrastive)",
 }
 """What stands above a table, where its section's heading does not say it, and the titles of charts."""
@@ -431,8 +431,6 @@ def shown(value: Any, kind: str) -> str:
 def facts(found: Iterable[Fact]) -> Iterator[tuple[str, str]]:
     """Yield the heading of each fact with what it says; of several notes each by itself."""
     for fact in found:
-        if fact.detail:
-            continue
         for value in fact.value if isinstance(fact.value, tuple) else (fact.value,):
             yield heading(fact.key), shown(value, fact.kind)
 

@@ -26,7 +26,7 @@ from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.solve import Clock
 from evenhand.optimise.tabulate import tabulated
 from evenhand.render.finding import Finding
-from evenhand.render.section import Fact, Kind, Note, Section, Table
+from evenhand.render.section import Fact, Note, Section
 from evenhand.resources import Progress, heeding
 from evenhand.spec import Parity, Problem, weighted_by, weighting_of
 from evenhand.spec.margins import widest
@@ -44,14 +44,6 @@ TRIALS = 16
 
 TELLING = 0.5
 """A released outcome that could tell more than this of the original one is not worth a sentence."""
-
-MOST_ROWS = 8
-"""So many bounds in conflict, and rates in it, are shown; JSON has all."""
-
-BOUNDS: dict[str, Kind] = {"constraint": "text", "where": "text", "bound": "number", "share": "share"}
-REACH: dict[str, Kind] = {"group": "text", "now": "share", "lowest": "share", "highest": "share"}
-FORBIDDEN: dict[str, Kind] = {"column": "text", "from": "text", "to": "text", "group": "text", "eases": "number"}
-"""The columns of a conflict's tables that are no columns of the user's."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -155,9 +147,7 @@ def _sections(found: Diagnosis) -> Iterator[Section]:
     verdict = {"verdict": Note("diagnosis.yes" if found.feasible else "diagnosis.no")}
     yield Section("diagnosis", facts=facts, notes=found.notes, fields=verdict)
     if found.conflict is not None:
-        bounds = Table.of("bounds", found.conflict.bounds, BOUNDS, most=MOST_ROWS)
-        yield Section("conflict", tables=(bounds, Table.of("forbidden", found.conflict.forbidden, FORBIDDEN, most=0)))
-        yield Section("reach", tables=(Table.of("rates", found.conflict.reach, REACH, most=MOST_ROWS),))
+        yield found.conflict.section
     if found.price_list is not None:
         yield from found.price_list.sections
     if found.problem.cells is not None:

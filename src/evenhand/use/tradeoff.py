@@ -70,11 +70,8 @@ TRACED = ("objective", "lower_bound", "gap", "max_violation", "status")
 CHANGED = "changed"
 """One more, where people are counted."""
 
-KINDS: dict[str, Kind] = {
-    **dict.fromkeys(("bound", "bound_factor", "budget_limit", "budget_factor", *EDGES, *TRACED), "number"),
-    "status": "text",
-    CHANGED: "share",
-}
+KINDS: dict[str, Kind] = {"status": "text", CHANGED: "share"}
+"""The columns that are no plain numbers."""
 
 AXES = {
     "bound": "parity bound ε",
@@ -238,19 +235,19 @@ def _sections(found: Frontier) -> Iterator[Section]:
         fields = {"edges": Note("frontier.confidence", {"confidence": found.confidence})}
         notes = [Note("frontier.margins")]
     budget = Fact("smallest_budget", found.smallest_budget, "number", detail=found.smallest_budget is None)
-    edges = Table.of("by_budget", found.edges, KINDS, most=0 if sure else None)
+    edges = _numbers_of("by_budget", found.edges, most=0 if sure else None)
     yield Section("edges", facts=(budget,), tables=(edges,), notes=tuple(notes), fields=fields)
     remarks = Table("remarks", (Column("remark"),), tuple((note,) for note in found.notes), most=MOST_NOTED)
-    yield Section("points", tables=(_measures("every_point", found.frame), remarks))
+    yield Section("points", tables=(_numbers_of("every_point", found.frame), remarks))
     if found.bare is not None:
-        yield Section("without_a_bound", tables=(_measures("measures", found.bare),))
+        yield Section("without_a_bound", tables=(_numbers_of("measures", found.bare),))
 
 
-def _measures(key: str, frame: pd.DataFrame) -> Table:
-    """Return a table of points; a terminal has no room for the ends of intervals."""
+def _numbers_of(key: str, frame: pd.DataFrame, most: int | None = None) -> Table:
+    """Return a table; a terminal has no room for the ends of intervals."""
     names = list(map(str, frame.columns))
     detail = [name for name in names if name in ("lower_bound", "max_violation") or name.endswith(("_low", "_high"))]
-    return Table.of(key, frame, {**dict.fromkeys(names, "number"), **KINDS}, detail=detail)
+    return Table.of(key, frame, {**dict.fromkeys(names, "number"), **KINDS}, detail=detail, most=most)
 
 
 def frontier(
