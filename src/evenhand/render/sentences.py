@@ -329,7 +329,7 @@ SENTENCES: dict[str, str] = {
     "cost.much_saved": ("much of what is lost: at the rate of the first steps all of it, but later ones save less"),
     # The frontier.
     "frontier.edges": "The edges, found exactly",
-    "frontier.confidence": "Every point with margins for a confidence of {confidence:g}",
+    "frontier.confidence": "Every point with margins for a confidence of {confidence:.12g}",
     "frontier.margins": "margins are found anew at every point, so that edges between points are not known",
     "frontier.at": "{where}: {what}",
     "frontier.bound": "bound {bound:g}",
