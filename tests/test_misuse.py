@@ -609,6 +609,12 @@ VALID: dict[str, Callable[[World], Call]] = {
     "Problem.sentences": lambda w: (w.mapping.problem.sentences, {}),
     "Problem.to_json": lambda w: (w.mapping.problem.to_json, {}),
     "Problem.to_markdown": lambda w: (w.mapping.problem.to_markdown, {}),
+    "Diagnosis.sentences": lambda w: (eh.diagnose(w.problem, w.counts).sentences, {}),
+    "Diagnosis.to_json": lambda w: (eh.diagnose(w.problem, w.counts).to_json, {}),
+    "Diagnosis.to_markdown": lambda w: (eh.diagnose(w.problem, w.counts).to_markdown, {}),
+    "Frontier.sentences": lambda w: (eh.frontier(w.problem, w.counts, [0.3]).sentences, {}),
+    "Frontier.to_json": lambda w: (eh.frontier(w.problem, w.counts, [0.3]).to_json, {}),
+    "Frontier.to_markdown": lambda w: (eh.frontier(w.problem, w.counts, [0.3]).to_markdown, {}),
     "Mapping.audit": lambda w: (
         w.mapping.audit,
         {"table": w.frame, "weights": "w", "frequencies": None, "missing": "error", "unseen": "keep", **TOLD},

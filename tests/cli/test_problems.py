@@ -10,6 +10,8 @@ from families import small_frame
 from fits import shared_fit
 
 import evenhand as eh
+from evenhand.cli import screen
+from evenhand.render import terminal
 
 pytestmark = pytest.mark.turns(4)
 
@@ -21,9 +23,9 @@ class TestFit:
         assert result.returncode == 0, result.stderr
         said = flat(result.stdout)
         for words in (
-            "fine.toml: 200 people", "What was asked", "differ by a factor of at most 1.2", "Before After", "optimal: ",
-            "Mean score of a model", "Sees them Does not",
-            "extended selective contrastive", "evenhand verify a.mapping", "python verifier.py a.proof",
+            "fine.toml: 200 people", "What was asked", "differ by a factor of at most 1.2", "Before After",
+            "Status optimal", "Mean score of a model", "Sees them Does not",
+            "evenhand verify a.mapping", "python verifier.py a.proof",
         ):  # fmt: skip
             assert words in said, words
         mapping = eh.Mapping.load(folder / "a.mapping")
@@ -147,7 +149,7 @@ class TestDiagnose:
         assert result.stderr == ""
         said = flat(result.stdout)
         for words in ("Infeasible", "No mapping meets every bound.", "A way out: raise the parity bound to",
-                      "The bounds that conflict", "How far these rates can go", "evenhand verify t.proof"):  # fmt: skip
+                      "Conflicting constraints", "How far these rates can go", "evenhand verify t.proof"):  # fmt: skip
             assert words in said, words
         checked = inside("verify", "t.proof")
         assert checked.returncode == 0
@@ -161,10 +163,13 @@ class TestDiagnose:
         assert "What each bound costs" in result.stdout
         assert inside("verify", "f.proof").returncode == 0
 
-    def test_a_study_by_name(self, inside):
+    def test_a_study_by_name(self, inside, monkeypatch):
+        monkeypatch.setattr(screen.console, "width", terminal.WIDTH)
         result = inside("diagnose", "compas")
         assert result.returncode == 0
         assert "0.125659" in result.stdout
+        data = eh.datasets.load("compas")
+        assert flat(result.stdout) == flat(str(eh.diagnose(data.problem, data.counts))), "as Python prints it"
 
     @pytest.mark.slow
     def test_no_bound_costs_anything(self, folder, inside):
@@ -175,8 +180,8 @@ class TestDiagnose:
         assert result.returncode == 0
         assert "No bound costs utility" in result.stdout
         assert "What each bound costs" not in result.stdout
-        assert document(inside("diagnose", "loose.toml", "people.csv", "--json"))["prices"] == []
-        priced = document(inside("diagnose", "fine.toml", "people.csv", "--json"))["prices"]
+        assert document(inside("diagnose", "loose.toml", "people.csv", "--json"))["prices"]["every_price"] == []
+        priced = document(inside("diagnose", "fine.toml", "people.csv", "--json"))["prices"]["every_price"]
         assert priced
         assert all(row["price"] is None or row["price"] > 1e-7 for row in priced)
 
@@ -193,9 +198,6 @@ def test_no_table_of_a_result_is_too_wide_for_a_terminal(tmp_path, command):
     assert max(map(len, lines)) <= 80
     assert "…" not in shown
     assert "African-Americ\n" not in "\n".join(line.rstrip() for line in lines)
-    lifts = [line.split() for line in lines if " before " in line or " after " in line]
-    rows = [words for words in lifts if words[2:3] in (["before"], ["after"])]
-    assert [len(words) for words in rows] == [6] * 8
 
 
 @pytest.mark.slow
@@ -203,9 +205,9 @@ def test_columns_outside_the_problem_are_named(folder, inside):
     frame = small_frame().assign(id=range(200), n=1)
     frame.to_csv(folder / "wide.csv", index=False)
     said = flat(inside("fit", "fine.toml", "wide.csv", "--weights", "n", "--out", "w").stdout)
-    assert "id: release and apply pass them through unchanged, and nothing bounds what a model learns" in said
+    assert "Columns id • release and apply pass these columns through unchanged" in said
     found = document(inside("fit", "fine.toml", "wide.csv", "--out", "x", "--json"))
-    assert found["outside_the_problem"] == ["id", "n"]
+    assert found["outside_the_problem"]["columns"] == ["id", "n"]
     assert "Columns outside the problem" not in inside("fit", "fine.toml", "people.csv", "--out", "y").stdout
 
 
@@ -216,9 +218,13 @@ def test_nothing_is_cut_off_in_a_narrow_terminal(folder):
     narrow = evenhand("diagnose", "tight.toml", "people.csv", cwd=folder, COLUMNS="80")
     assert "…" not in narrow.stdout
     assert max(map(len, narrow.stdout.splitlines())) <= 80
-    numbers = [word for word in wide.stdout.split() if word.replace(".", "").isdigit()]
+
+    def numbers_of(text):
+        return sorted(word for word in text.split() if word.rstrip("%").replace(".", "").isdigit())
+
+    numbers = numbers_of(wide.stdout)
     assert len(numbers) > 10
-    assert sorted(numbers) == sorted(word for word in narrow.stdout.split() if word.replace(".", "").isdigit())
+    assert numbers == numbers_of(narrow.stdout)
 
 
 @pytest.mark.slow
@@ -240,18 +246,24 @@ def test_what_a_diagnosis_advises_is_worded_for_people_who_type(folder, inside, 
     from dataclasses import replace
 
     from evenhand.errors import InfeasibleError, Made, Setting
+    from evenhand.render.section import Note
     from evenhand.use import diagnosis
 
     free = Setting("distortion", Made("Free"), column="hired")
-    error, known = InfeasibleError("No mapping meets the budgets. Write ", free, "."), diagnosis.diagnose
+    error = InfeasibleError("No mapping meets the budgets. Write ", free, ".")
+    note, known = Note("diagnosis.error", {"error": error}), diagnosis.diagnose
 
     def unweighed(*given, **more):
-        return replace(known(*given, **more), conflict=None, reason=error, sentences=(str(error),))
+        found = replace(known(*given, **more), conflict=None, reason=error, notes=(note,))
+        assert found.sentences() == ["No mapping meets the budgets. Write {'hired': eh.Free()} in the distortion."]
+        return found
 
     monkeypatch.setattr(diagnosis, "diagnose", unweighed)
     said = 'No mapping meets the budgets. Write rule = "free" in [distortion.rules.hired].'
     assert said in flat(inside("diagnose", "tight.toml", "people.csv").stdout)
-    assert document(inside("diagnose", "tight.toml", "people.csv", "--json"))["sentences"] == [said]
+    assert document(inside("diagnose", "tight.toml", "people.csv", "--json"))["diagnosis"]["notes"] == [
+        {"key": "diagnosis.error", "text": said}
+    ]
 
 
 class TestConfidence:
@@ -287,7 +299,7 @@ class TestConfidence:
         (study / "p.toml").write_text("confidence = 0.95\n" + (study / "p.toml").read_text(), encoding="utf-8")
         found = document(inside("fit", "p.toml", "t.csv", "--json"))
         assert len(found["assurance"]["comparisons"]) == 12
-        assert found["certificate"]["without_confidence"] < found["objective"]
+        assert found["certificate"]["without_confidence"] < found["certificate"]["objective"]
 
     @pytest.mark.slow
     def test_too_few_people(self, study, inside):
@@ -299,7 +311,7 @@ class TestConfidence:
     @pytest.mark.slow
     def test_a_frontier(self, study, inside):
         found = document(inside("frontier", "p.toml", "t.csv", "--bounds", "0.3,0.5", "--confidence", "0.9", "--json"))
-        assert [point["status"] for point in found["points"]] == ["optimal", "optimal"]
+        assert [point["status"] for point in found["points"]["every_point"]] == ["optimal", "optimal"]
 
     @pytest.mark.slow
     def test_a_frontier_in_words_knows_no_edges(self, study, inside):

@@ -16,7 +16,6 @@ from commands import document, flat
 
 import evenhand
 from evenhand.cli import screen
-from evenhand.errors import EvenhandWarning, Made, Option, Setting
 from evenhand.spec.toml import literal
 
 pytestmark = pytest.mark.turns(2)
@@ -141,15 +140,6 @@ def test_shares_never_fall(caplog):
         report("checking", 0.5)
         report("counting", 0.25)
     assert caplog.messages == [" 50% checking", " 50% counting"]
-
-
-def test_what_an_error_advises_is_logged_as_people_type_it(shown):
-    """The notes of a frontier are logged; there and elsewhere an error's advice is worded for the command line."""
-    note = EvenhandWarning("bound 0.1: raise ", Option("time_limit", 5), " or write ", Setting("utility", Made("L1")))
-    log = logging.Logger("evenhand")
-    log.addHandler(screen.LogLines())
-    log.info("%s, %d%%", note, 5)
-    assert shown() == 'bound 0.1: raise --time-limit 5 or write utility = { measure = "L1" }, 5%\n'
 
 
 @pytest.mark.slow

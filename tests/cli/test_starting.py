@@ -12,6 +12,7 @@ from commands import complained, document, evenhand, flat, misused
 from families import small_frame
 
 import evenhand as eh
+from evenhand.cli import screen
 
 pytestmark = pytest.mark.turns(2)
 
@@ -76,18 +77,19 @@ def test_leaves_for_a_wide_table(wide, inside):
 
 
 @pytest.mark.slow
-def test_learned_cells_are_listed_once_by_number(wide, inside):
+def test_learned_cells_are_listed_once_by_number(wide, inside, monkeypatch):
+    monkeypatch.setattr(screen.console, "width", 200)
     assert inside(*WIDE).returncode == 0
     fitted = document(inside("fit", "problem.toml", "wide.csv", "--force", "--json"))
-    cells = fitted["cells"]
+    cells = fitted["cells"]["every_cell"]
     assert [row["cell"] for row in cells] == list(range(1, len(cells) + 1))
     assert sum(row["people"] for row in cells) == 1500
-    assert document(inside("audit", "evenhand.mapping", "--json"))["cells"] == cells
-    assert document(inside("diagnose", "problem.toml", "wide.csv", "--json"))["cells"] == cells
+    assert document(inside("audit", "evenhand.mapping", "--json"))["cells"]["every_cell"] == cells
+    assert document(inside("diagnose", "problem.toml", "wide.csv", "--json"))["cells"]["every_cell"] == cells
     for command in (("audit", "evenhand.mapping"), ("diagnose", "problem.toml", "wide.csv")):
         shown = flat(inside(*command).stdout)
         for row in cells:
-            assert shown.count(flat(f"{row['cell']} {row['people']:,} {row['rule']}")) == 1
+            assert shown.count(flat(f"{row['cell']} {row['rule']} {row['people']:,}")) == 1
     shown = flat(inside("fit", "problem.toml", "wide.csv", "--force").stdout)
     assert "The learned cells: who is in each" in shown
     assert "distribution of (learned cells, outcome)" in shown

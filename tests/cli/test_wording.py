@@ -10,8 +10,10 @@ from commands import complained, flat
 from families import small_frame, small_problem
 
 import evenhand as eh
-from evenhand.cli.wording import worded
-from evenhand.errors import Made, Option, Setting, Verb
+from evenhand.cli.wording import advising, worded
+from evenhand.errors import Made, Option, Setting, SolverError, Verb
+from evenhand.render import terminal
+from evenhand.render.section import Column, Note, Section, Table
 from evenhand.spec.toml import FAMILIES
 
 PYTHON = re.compile(
@@ -200,3 +202,13 @@ def test_what_every_class_makes_has_its_word(family):
         assert worded(eh.SpecError(Made(kind.__name__))) == f'{family.key} = "{word}"'
         line = worded(eh.SpecError(Setting("part", Made(kind.__name__, {"number": math.inf, "among": ["a", 1]}))))
         assert tomllib.loads(line) == {"part": {family.key: word, "number": math.inf, "among": ["a", 1]}}
+
+
+def test_advice_in_the_notes_of_a_section_is_in_the_words_of_each_face():
+    """Wherever a note stands: in another one, in a list, in a table."""
+    error = SolverError("raise ", Option("time_limit", 5), " or run ", Verb("diagnose"))
+    inner = Note("frontier.at", {"where": ["here"], "what": error})
+    remarks = Table("remarks", (Column("remark"),), ((inner,),))
+    section = Section("points", tables=(remarks,), notes=(inner, Note("text", {"text": inner})))
+    assert terminal.text([section]).count("here: raise time_limit=5 or run eh.diagnose") == 3
+    assert terminal.text([advising(section)]).count("here: raise --time-limit 5 or run evenhand diagnose") == 3

@@ -8,6 +8,7 @@ from fits import shared_fit
 import evenhand as eh
 from evenhand.findings.bounds import constraints
 from evenhand.findings.driving import ROOM, drivers, room
+from evenhand.render.sentences import sentence
 
 
 def driver_of(mapping):
@@ -20,8 +21,8 @@ def test_a_group_that_cannot_move_sets_the_level(compas_mapping):
     assert found.who == "sex=Female, race=Caucasian"
     assert found.people == 482
     assert found.share == pytest.approx(1.0)
-    assert "482 people (sex=Female, race=Caucasian) set the level for everybody" in found.words
-    assert "brought near it (bound: 1.10 times)" in found.words
+    assert "482 people (sex=Female, race=Caucasian) set the level for everybody" in sentence(found.note)
+    assert "brought near it (bound: 1.10 times)" in sentence(found.note)
     assert found.after == pytest.approx(m.achieved.rates_after[:, 1].min())
 
 
@@ -41,7 +42,7 @@ def test_of_one_pair_those_set_the_level_whose_rate_stays(high, way):
     assert found.who == f"g={stays}"
     assert found.before == pytest.approx(found.after, abs=1e-6)
     assert found.people == (frame["g"] == stays).sum()
-    assert "set the level for everybody" in found.words
+    assert "set the level for everybody" in sentence(found.note)
 
 
 def test_those_who_are_moved_most_do_not_set_the_level():
@@ -56,7 +57,7 @@ def test_those_who_are_moved_most_do_not_set_the_level():
     (found,) = driver_of(eh.fit(problem, frame))
     if found.who == "g=a":
         assert found.moved
-        assert "set the level" not in found.words
+        assert "set the level" not in sentence(found.note)
     else:
         assert found.before == pytest.approx(found.after, abs=1e-6)
 
@@ -67,7 +68,7 @@ def test_against_a_target_the_share_is_that_of_the_prices(adult_mapping):
     theirs = pairs[pairs["where"].str.contains(found.who, regex=False)]["price"].sum()
     assert found.share == pytest.approx(theirs / pairs["price"].sum())
     assert found.against_target
-    assert "make up" in found.words
+    assert "make up" in sentence(found.note)
 
 
 def test_the_prices_of_comparisons_add_up(compas_mapping, adult_mapping):
@@ -85,8 +86,8 @@ def test_a_little_more_room_saves_what_is_said(compas):
     )  # fmt: skip
     looser = eh.fit(compas.problem.with_bounds(lambda own: own * 1.01), compas.counts)
     assert found.parity * 0.01 / ROOM == pytest.approx(mapping.objective - looser.objective, rel=0.05)
-    (said,) = found.words
-    assert f"{found.parity / mapping.objective:.0%} of what is lost" in said
+    (note,) = found.notes()
+    assert f"{found.parity / mapping.objective:.0%} of what is lost" in sentence(note)
 
 
 def test_where_nothing_costs_anything_nobody_drives_it(compas):

@@ -185,7 +185,7 @@ def test_fit_and_diagnose_say_the_same_limits(budget, said, absent):
     assert caught.value.smallest_budget_factor > 1.25
     told = str(caught.value).split("multiply the budgets by ")[1].split(")")[0]
     found = eh.diagnose(problem, small_frame())
-    diagnosed = found.explanation.split("multiply the budgets by ")[1].split(").")[0]
+    diagnosed = " ".join(found.sentences()).split("multiply the budgets by ")[1].split(").")[0]
     assert said in told
     assert said in diagnosed
     assert absent not in told + diagnosed

@@ -61,6 +61,9 @@ def test_the_price_of_the_papers_bound(compas_mapping):
     assert listed(prices, "outcome")["is_recid=1"] == pytest.approx(0.125659, abs=1e-5)
     assert sum(listed(prices, "pair").values()) == pytest.approx(0.125659, abs=1e-5)
     assert "0.125659" in repr(prices)
+    (listed_prices,) = prices.sections[0].tables
+    assert listed_prices.values("level") == ["total", "outcome", "pair", "pair"], "what costs nothing is left out"
+    assert sum(listed_prices.values("price")) == pytest.approx(3 * prices.parity[0])
 
 
 class Tight:
@@ -265,6 +268,7 @@ def test_nothing_costs_anything_where_nobody_need_change(compas):
     assert prices.parity == (0.0,)
     assert prices.budgets == (0.0,)
     assert not prices.frame["level"].isin(["pair", "cell"]).any()
+    assert str(prices) == ""
 
 
 @pytest.mark.slow

@@ -75,7 +75,7 @@ class TestBerkeley:
         assert [each.feature for each in audit.paradoxes] == ["Dept"]
         diagnosis = eh.diagnose(admissions(), berkeley())
         proposal = propose(berkeley(), protected=["Gender"], outcome="Admit", features=["Dept"], favourable="yes")
-        for sentences in (audit.sentences("caveats"), diagnosis.sentences, proposal.paradoxes):
+        for sentences in (audit.sentences("caveats"), diagnosis.sentences(), proposal.paradoxes):
             assert sum("given=['Dept']" in words for words in sentences) == 1
 
     @pytest.mark.slow

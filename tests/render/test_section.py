@@ -1,6 +1,7 @@
 import pandas as pd
 
-from evenhand.render.section import Section, Table
+from evenhand.render import document, html, markdown, terminal
+from evenhand.render.section import Fact, Section, Table
 
 
 def table():
@@ -23,3 +24,13 @@ def test_rows_are_kept_with_what_they_reveal():
 def test_a_section_of_tables_without_rows_is_empty():
     assert Section("rates", tables=(table().kept([]),)).empty
     assert not Section("rates", tables=(table(),)).empty
+
+
+def test_facts_that_only_json_has_leave_no_trace_for_people():
+    found = Section("rates", facts=(Fact("gap", 1.0, "number", detail=True),))
+    assert found.empty
+    beside = Section("rates", facts=found.facts, tables=(table(),))
+    plain = Section("rates", tables=(table(),))
+    for text in (terminal.text, markdown.text, html.fragments):
+        assert text([beside]) == text([plain])
+    assert document.document([beside])["rates"]["gap"] == 1.0

@@ -176,11 +176,11 @@ def test_a_diagnosis_says_where_forbidding_is_why():
     problem = small(forbidden=never, parity=[eh.PairwiseParity(0.02)])
     found = eh.diagnose(problem, frame)
     assert not found.feasible
-    assert "If none of the 4 kinds of records were forbidden, every bound could be met." in found.explanation
+    assert "If none of the 4 kinds of records were forbidden, every bound could be met." in " ".join(found.sentences())
     found = eh.diagnose(replace(problem, forbidden=never[:2]), frame)
     tight = small(forbidden=never[:1], parity=[eh.TargetParity(0.01, {0: 0.01, 1: 0.99})])
     found = eh.diagnose(replace(tight, distortion=eh.Distortion({"y": eh.Fixed()})), frame)
-    assert "Also if no record were forbidden, the bounds could not be met." in found.explanation
+    assert "Also if no record were forbidden, the bounds could not be met." in " ".join(found.sentences())
     with pytest.raises(eh.InfeasibleError, match="forbidden records"):
         eh.fit(problem, frame)
 

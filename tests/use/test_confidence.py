@@ -202,13 +202,13 @@ def test_toml_keeps_it(problem):
 def test_a_diagnosis_is_about_the_margins(compas, problem, tmp_path):
     found = eh.diagnose(problem, compas.counts)
     assert found.feasible
-    assert "margins for a confidence of 0.95" in found.explanation
+    assert "margins for a confidence of 0.95" in " ".join(found.sentences())
     plain = eh.diagnose(replace(problem, confidence=None), compas.counts)
     assert found.smallest_parity_bound > plain.smallest_parity_bound + 0.05
     tight = eh.diagnose(replace(problem, parity=[eh.PairwiseParity(0.1)]), compas.counts)
     assert not tight.feasible
-    assert "people like these" in tight.explanation
-    assert re.search(r"with margins of up to \d+\.\d points", tight.explanation)
+    assert "people like these" in " ".join(tight.sentences())
+    assert re.search(r"with margins of up to \d+\.\d points", " ".join(tight.sentences()))
     assert tight.smallest_parity_bound > 0.1
     tight.proof(tmp_path / "tight.proof")
     assert verifier.verify(tmp_path / "tight.proof").stands

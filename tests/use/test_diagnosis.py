@@ -52,6 +52,10 @@ def scaled(problem, factor):
     return problem.with_limits(lambda c: c * factor)
 
 
+def why(diagnosis):
+    return " ".join(diagnosis.sentences())
+
+
 def stands(diagnosis, folder):
     diagnosis.proof(folder / "a.proof")
     return verifier.verify(folder / "a.proof").stands
@@ -68,7 +72,7 @@ class TestThePapersText:
         assert diagnosis.prices is None
 
     def test_explanation_names_whom_and_what(self, diagnosis):
-        said = diagnosis.explanation
+        said = why(diagnosis)
         assert f"is_recid=1 among {MEN} is 0.5929 now; budgets and forbidden moves let it reach 0.4447" in said
         assert f"Among {WOMEN} it is 0.3672 now and can reach 0.2754 to 0.3672. The bound between them is 0.1." in said
         assert f"The budget expected distortion ≤ 0.5 of {MEN} with is_recid=1 stands in the way (18 cells)" in said
@@ -76,7 +80,19 @@ class TestThePapersText:
         assert f"Changing is_recid 0 → 1 is forbidden; for {WOMEN} it would help." in said
         assert "raise the parity bound to 0.2109576 and keep the budgets" in said
         assert "expected distortion ≤ 0.5 → 0.6374419" in said
-        assert "infeasible" in repr(diagnosis)
+        assert repr(diagnosis) == "<Diagnosis: infeasible. No mapping meets every bound.>"
+
+    def test_sections(self, diagnosis):
+        verdict, conflict = diagnosis.sections
+        facts = {fact.key: fact.value for fact in verdict.facts}
+        assert facts["feasible"] is False
+        assert facts["smallest_budget"] == diagnosis.smallest_budget
+        assert facts["cheapest"] == diagnosis.cheapest
+        bounds, reach, forbidden = conflict.tables
+        assert bounds.values("share") == diagnosis.conflict.bounds["share"].tolist()
+        assert reach.values("lowest") == diagnosis.conflict.reach["lowest"].tolist()
+        assert forbidden.values("eases") == diagnosis.conflict.forbidden["eases"].tolist()
+        assert "<h2>Infeasible</h2>" in diagnosis._repr_html_()
 
     def test_bounds_in_conflict(self, diagnosis):
         bounds = diagnosis.conflict.bounds
@@ -153,7 +169,7 @@ def test_a_feasible_problem_is_told_its_prices(compas, compas_mapping, tmp_path)
     assert found.cheapest is None
     assert found.price_list.parity == pytest.approx(compas_mapping.prices().parity)
     assert found.prices["price"].max() == pytest.approx(0.125659, abs=1e-5)
-    assert "Relaxing PairwiseParity would gain 0.12565" in found.explanation
+    assert "Relaxing PairwiseParity would gain 0.12565" in why(found)
     assert found.smallest_parity_bound < 0.1
     assert 0.5 * found.smallest_budget_factor == found.smallest_budget == pytest.approx(0.3187, abs=1e-4)
     assert stands(found, tmp_path)
@@ -161,7 +177,7 @@ def test_a_feasible_problem_is_told_its_prices(compas, compas_mapping, tmp_path)
 
 def test_where_nothing_costs_anything(compas):
     found = eh.diagnose(replace(compas.problem, parity=[eh.PairwiseParity(0.7)]), compas.counts)
-    assert "No bound costs utility" in found.explanation
+    assert "No bound costs utility" in why(found)
     assert (found.prices["price"] == 0).all()
 
 
@@ -186,7 +202,7 @@ def test_ways_out_are_the_smallest(number, tmp_path):
         )
     elif problem.charges:
         assert not feasible(scaled(problem, 1000.0), frame)
-        assert "Larger budgets alone would not do." in found.sentences
+        assert "Larger budgets alone would not do." in found.sentences()
 
 
 @pytest.mark.slow
@@ -280,7 +296,7 @@ class TestNobodyLeft:
         assert not found.feasible
         assert found.conflict is None
         assert found.cheapest is None
-        assert "people at (group=a; score=0; hired=1) cannot leave it" in found.explanation
+        assert "people at (group=a; score=0; hired=1) cannot leave it" in why(found)
 
     def test_it_is_proved(self, found, tmp_path):
         assert found.stranded
@@ -294,8 +310,8 @@ def test_outcomes_that_were_ruled_out_from_the_start_are_named(tmp_path):
     found = eh.diagnose(small_problem(), frame)
     assert not found.feasible
     barred = "hired=1 can never happen among group=b; a bound on ratios then lets nobody among group=a have it."
-    assert barred in found.sentences
-    assert "Larger parity bounds alone would not do." in found.sentences
+    assert barred in found.sentences()
+    assert "Larger parity bounds alone would not do." in found.sentences()
     assert found.smallest_budget == pytest.approx(1.0)
     assert stands(found, tmp_path)
 
@@ -316,8 +332,8 @@ def test_budgets_that_nobody_can_keep(tmp_path):
     assert found.smallest_parity_bound is None
     assert set(found.conflict.bounds["constraint"]) == {"expected distortion"}
     assert found.smallest_budget == pytest.approx(0.7)
-    assert "multiply the budgets by 7 (expected distortion ≤ 0.1 → 0.7000000)" in found.explanation
-    assert "parity" not in found.explanation
+    assert "multiply the budgets by 7 (expected distortion ≤ 0.1 → 0.7000000)" in why(found)
+    assert "parity" not in why(found)
     assert feasible(suppressed(0.7001), small_frame())
     assert stands(found, tmp_path)
 
@@ -325,7 +341,7 @@ def test_budgets_that_nobody_can_keep(tmp_path):
 def test_larger_parity_bounds_may_be_of_no_use(tmp_path):
     found = eh.diagnose(suppressed(0.1, parity=[eh.PairwiseParity(0.1)]), small_frame())
     assert found.smallest_parity_bound is None
-    assert "Larger parity bounds alone would not do." in found.sentences
+    assert "Larger parity bounds alone would not do." in found.sentences()
     assert stands(found, tmp_path)
 
 
@@ -336,7 +352,7 @@ class TestAlternating:
         problem = suppressed(0.1, "alternating", [eh.PairwiseParity(0.1)])
         found = eh.diagnose(problem, small_frame())
         assert not found.feasible
-        assert "Not even a mapping that does not suppress D" in found.explanation
+        assert "Not even a mapping that does not suppress D" in why(found)
         found.proof(tmp_path / "a.proof")
         assert '"conditional": null' in (tmp_path / "a.proof").read_text()
         assert verifier.verify(tmp_path / "a.proof").stands
@@ -354,7 +370,7 @@ class TestAlternating:
         found = eh.diagnose(suppressed(0.6, "alternating", [eh.PairwiseParity(0.1)]), small_frame())
         assert found.feasible
         assert found.prices is None
-        assert "not convex" in found.explanation
+        assert "not convex" in why(found)
 
 
 @pytest.mark.slow
@@ -369,8 +385,8 @@ def test_a_users_distance(tmp_path):
     found = eh.diagnose(loose, small_frame())
     assert found.feasible
     assert math.isnan(found.price_list.parity[0])
-    assert "What relaxing PairwiseParity would gain is not known." in found.sentences
-    assert "No bound costs utility" not in found.explanation
+    assert "What relaxing PairwiseParity would gain is not known." in found.sentences()
+    assert "No bound costs utility" not in why(found)
     assert stands(found, tmp_path)
 
 
@@ -395,7 +411,7 @@ def test_released_segments(tmp_path):
     found = eh.diagnose(problem, table(1))
     assert not found.feasible
     assert len(found.conflict.reach) == 0
-    assert "with the released f0=" in found.explanation
+    assert "with the released f0=" in why(found)
     assert stands(found, tmp_path)
 
 
@@ -411,8 +427,8 @@ def test_other_modes(mode, tmp_path):
     found = eh.diagnose(problem, table(4))
     assert not found.feasible
     assert len(found.conflict.forbidden) == 0
-    assert ("A blind mapping moves both together." in found.explanation) == ("blind" in mode)
-    assert ("with ŷ drawn given x̂ alone" in found.explanation) == (mode != "blind")
+    assert ("A blind mapping moves both together." in why(found)) == ("blind" in mode)
+    assert ("with ŷ drawn given x̂ alone" in why(found)) == (mode != "blind")
     assert stands(found, tmp_path)
 
 
@@ -427,7 +443,7 @@ def test_limits_of_zero_stay_zero_and_are_not_called_a_way_out():
     found = eh.diagnose(problem, table(3))
     assert not found.feasible
     assert found.smallest_budget == {"expected distortion": pytest.approx(0.1 * found.smallest_budget_factor)}
-    assert f"(expected distortion ≤ 0.1 → {0.1 * found.smallest_budget_factor:.7f})" in found.explanation
+    assert f"(expected distortion ≤ 0.1 → {0.1 * found.smallest_budget_factor:.7f})" in " ".join(found.sentences())
 
 
 @pytest.mark.slow

@@ -81,7 +81,7 @@ def test_every_statement_is_that_of_the_repeated_table(seed):
     same_counts(eh.count(problem, table, frequencies="n"), eh.count(problem, rows))
     own, other = eh.fit(problem, table, frequencies="n"), eh.fit(problem, rows)
     assert statements(own) == statements(other)
-    assert eh.diagnose(problem, table, frequencies="n").sentences == eh.diagnose(problem, rows).sentences
+    assert eh.diagnose(problem, table, frequencies="n").sentences() == eh.diagnose(problem, rows).sentences()
     assert eh.smallest_parity_bound(problem, table, frequencies="n") == eh.smallest_parity_bound(problem, rows)
     assert new_cells_share(own.counts) == new_cells_share(other.counts)
     assert own.monitor(table).words == other.monitor(rows).words

@@ -431,7 +431,16 @@ GIVEN = [
     ("people.mapping",),
     ("people.mapping", "--no-frontier", "--hide-below", "5"),
     ("people.mapping", "--points", "3", "--seed", "7", "--confidence", "0.925", "--memory", "1GB"),
-    ("people.mapping", "--table", "the people's.csv", "--frequencies", "how many", "--no-frontier", "--hide-below", "2.5"),
+    (
+        "people.mapping",
+        "--table",
+        "the people's.csv",
+        "--frequencies",
+        "how many",
+        "--no-frontier",
+        "--hide-below",
+        "2.5",
+    ),
 ]
 
 

@@ -9,6 +9,7 @@ import pytest
 from families import random_problem, small_frame, small_problem
 
 import evenhand as eh
+from evenhand.render.sentences import sentence
 from evenhand.use.tradeoff import Frontier, frontier, frontier_around
 
 pytestmark = pytest.mark.turns(4)
@@ -247,7 +248,7 @@ class TestWithoutAWarmWay:
         problem = small_problem(suppress_protected="alternating", distortion=rules, budget=eh.ExpectedDistortion(0.1))
         found = frontier(problem, small_frame(), bounds=[0.3])
         assert found.frame["status"].tolist() == ["unsolved"]
-        assert "does not prove that there is none" in found.notes[0]
+        assert "does not prove that there is none" in sentence(found.notes[0])
 
     @pytest.mark.slow
     def test_a_quasiconvex_utility(self):
@@ -275,7 +276,8 @@ def test_a_point_that_the_warm_way_misses_is_fitted_anew(tight, compas, monkeypa
     monkeypatch.setattr(module, "solve_along", lambda programs, clock: (None for _ in programs))
     found = frontier(tight, compas.counts, bounds=[0.1, 0.3])
     assert_as_cold(found, tight, compas.counts)
-    assert found.notes == ("bound 0.3: the warm start did not reach the optimum; fitted anew",)
+    (note,) = found.notes
+    assert sentence(note) == "bound 0.3: the warm start did not reach the optimum; fitted anew"
 
 
 @pytest.mark.slow
@@ -290,7 +292,7 @@ def test_a_point_that_is_worse_than_optimal_is_fitted_anew(tight, compas, monkey
     monkeypatch.setattr(module, "solve_along", spoiled)
     found = frontier(tight, compas.counts, bounds=[0.3])
     assert_as_cold(found, tight, compas.counts)
-    assert "fitted anew" in found.notes[0]
+    assert "fitted anew" in sentence(found.notes[0])
 
 
 def test_a_solver_that_fails_leaves_the_point_unsolved(tight, compas, monkeypatch):
@@ -301,7 +303,13 @@ def test_a_solver_that_fails_leaves_the_point_unsolved(tight, compas, monkeypatc
     monkeypatch.setattr(module, "fitted_as_asked", fails)
     found = frontier(tight, compas.counts, bounds=[0.1, 0.3, 0.7])
     assert found.frame["status"].tolist() == ["infeasible", "unsolved", "optimal"]
-    assert found.notes[-1] == "bound 0.3: it stopped"
+    assert sentence(found.notes[-1]) == "bound 0.3: it stopped"
+    edges, points = found.sections
+    assert edges.tables[0].values("smallest_feasible") == [found.smallest_feasible]
+    every_point, remarks = points.tables
+    assert every_point.values("status") == ["infeasible", "unsolved", "optimal"]
+    assert remarks.values("remark") == list(found.notes)
+    assert "bound 0.3: it stopped" in str(found)
 
 
 @pytest.mark.slow
@@ -317,7 +325,7 @@ def test_time_that_runs_out_keeps_the_points_found(tight, compas, monkeypatch):
     monkeypatch.setattr(module, "solve_along", slow)
     found = frontier(tight, compas.counts, bounds=[0.3, 0.35, 0.4, 0.45], time_limit=9)
     assert found.frame["status"].tolist() == ["unsolved", "unsolved", "optimal", "optimal"]
-    assert "time limit of 9 s" in found.notes[0]
+    assert "time limit of 9 s" in sentence(found.notes[0])
     with pytest.raises(eh.TimeLimitError):
         frontier(tight, compas.counts, bounds=[0.3], time_limit=1e-9)
 

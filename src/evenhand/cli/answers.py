@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from evenhand.cli.wording import advising
 from evenhand.render.document import document, plain
 from evenhand.render.section import Section
 from evenhand.text import printable_lines
@@ -37,7 +38,7 @@ def reply(
     following: Iterable[Iterable[object]] = (),
 ) -> None:
     """Answer with sections: in JSON below ``facts``, for people below a ``title``, with the commands that come next."""
-    found = list(sections)
+    found = list(map(advising, sections))
 
     def show() -> None:
         from evenhand.cli import screen

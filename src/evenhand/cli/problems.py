@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli import screen
-from evenhand.cli.answers import JsonOption, answer, reply
+from evenhand.cli.answers import JsonOption, reply
 from evenhand.cli.exits import Exit
 from evenhand.cli.explaining import audited, outside
 from evenhand.cli.files import (
@@ -36,11 +36,8 @@ from evenhand.cli.options import (
     numbers,
     typed,
 )
-from evenhand.cli.wording import worded
 from evenhand.files import replace_file
-from evenhand.render import terminal
 from evenhand.render.section import Fact, Note, Section
-from evenhand.tolerances import SHOWN_FROM
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,7 +152,8 @@ def written(**files: Path | None) -> Section:
         command, python = screen.command("verify", proof), shlex.join(["python", "verifier.py", str(proof)])
         notes.append(Note("written.proof", {"command": command, "python": python}))
         notes.append(Note("written.verifier", {"path": verifier.__file__}))
-    return Section("written", facts=tuple(Fact(what, path) for what, path in files.items()), notes=tuple(notes))
+    facts = (Fact(what, path, detail=path is None) for what, path in files.items())
+    return Section("written", facts=tuple(facts), notes=tuple(notes))
 
 
 def passed_through(columns: list[str]) -> Section:
@@ -163,16 +161,6 @@ def passed_through(columns: list[str]) -> Section:
     notes = (Note("outside.columns"),) if columns else ()
     facts = (Fact("columns", columns),) if columns else ()
     return Section("outside_the_problem", facts=facts, notes=notes)
-
-
-def _proof_written(path: Path) -> None:
-    from evenhand import verifier
-
-    shown = shlex.quote(str(path))
-    screen.written(
-        path, f"the proof; check it with: evenhand verify {shown}, or without evenhand: python verifier.py {shown}"
-    )
-    screen.bullets([f"verifier.py needs Python alone; here it is {verifier.__file__}"])
 
 
 def diagnose(
@@ -200,45 +188,7 @@ def diagnose(
             found = examine(stated, rows, **counting(weights, frequencies), time_limit=time_limit, progress=report)
         if proof is not None:
             found.proof(proof)
-    # Prices that are noise are left out, those that are not known are not.
-    prices = None if found.prices is None else found.prices[~(found.prices["price"] <= SHOWN_FROM)]
-    conflict = found.conflict
-    sentences = found.sentences if found.reason is None else (worded(found.reason), *found.sentences[1:])
-    document = {
-        "written": {"proof": proof},
-        "feasible": found.feasible,
-        "smallest_parity_bound": found.smallest_parity_bound,
-        "smallest_budget": found.smallest_budget,
-        "smallest_budget_factor": found.smallest_budget_factor,
-        "cheapest": found.cheapest,
-        "sentences": sentences,
-        "conflict": None if conflict is None else conflict.bounds,
-        "reach": None if conflict is None else conflict.reach,
-        "prices": prices,
-        "objective": None if found.mapping is None else found.mapping.objective,
-        "cells": None if stated.cells is None else found.cells,
-    }
-
-    def show() -> None:
-        screen.heading("Feasible" if found.feasible else "Infeasible")
-        screen.bullets(sentences)
-        if conflict is not None:
-            screen.heading("The bounds that conflict (share of the proof's weight)")
-            screen.frame_table(conflict.bounds, screen.TOP)
-            screen.heading("How far these rates can go within budgets and forbidden moves")
-            screen.frame_table(conflict.reach, screen.TOP)
-        if prices is not None and len(prices):
-            screen.heading("What each bound costs: utility gained for each unit that it is relaxed, at first")
-            screen.frame_table(prices, 2 * screen.TOP)
-        if stated.cells is not None and (conflict is not None or prices is not None):
-            from evenhand.findings.described import learned
-
-            terminal.show([learned(found.cells)], screen.console)
-        if proof is not None:
-            screen.heading("What was written")
-            _proof_written(proof)
-
-    answer(as_json, "diagnose", lambda: document, show)
+    reply(as_json, "diagnose", (*found.sections, written(proof=proof)))
     if not found.feasible:
         raise typer.Exit(Exit.NO)
 
@@ -281,21 +231,4 @@ def frontier(
         replace_file(out, csv_text(found.frame))
         drawn = draw_chart(found.chart, chart)
 
-    def show() -> None:
-        if stated.confidence is None:
-            screen.heading("The edges, found exactly")
-            screen.frame_table(found.edges)
-        else:
-            screen.heading(f"Every point with margins for a confidence of {stated.confidence:.12g}")
-            screen.bullets(["margins are found anew at every point, so that edges between points are not known"])
-        screen.heading("The points")
-        swept = [name for name in found.frame.columns if name not in ("lower_bound", "max_violation")]
-        screen.frame_table(found.frame[swept])
-        screen.heading("What was written")
-        screen.written(out, "every point")
-        if drawn is not None:
-            screen.written(drawn, "the trade-off, with its infeasible region")
-
-    written = {"points": out, "chart": drawn}
-    document = {"written": written, "edges": found.edges, "points": found.frame}
-    answer(as_json, "frontier", lambda: document, show)
+    reply(as_json, "frontier", (*found.sections, written(points=out, chart=drawn)))

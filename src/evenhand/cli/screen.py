@@ -24,8 +24,6 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from evenhand.cli.wording import worded
-from evenhand.errors import Message
 from evenhand.findings.document import written as written_number
 from evenhand.render.terminal import Terminal
 from evenhand.text import printable
@@ -75,12 +73,10 @@ def usage(*lines: str) -> None:
 
 
 class LogLines(logging.Handler):
-    """Log to the error stream, in the words of the command line, and in lines that the terminal does not obey."""
+    """Log to the error stream, in lines that the terminal does not obey."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one line."""
-        if isinstance(record.args, tuple):
-            record.args = tuple(worded(given) if isinstance(given, Message) else given for given in record.args)
         complaints.print(self.format(record), soft_wrap=True)
 
 

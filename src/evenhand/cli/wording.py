@@ -7,8 +7,11 @@ for people who type commands and edit problems.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
-from evenhand.errors import Made, Message, Option, Setting, Verb
+from evenhand.errors import Advice, Made, Message, Option, Setting, Verb
+from evenhand.render.section import Note, Section
 
 
 def worded(message: Message) -> str:
@@ -27,6 +30,33 @@ def worded(message: Message) -> str:
     'measure it otherwise: utility = { measure = "L1" }'
     """
     return "".join(map(_piece, message.pieces)).strip()
+
+
+def advising(section: Section) -> Section:
+    """Return a section whose notes, and those in its tables, advise what to type on the command line.
+
+    Examples
+    --------
+    >>> section = Section("caveats", notes=(Note("text", {"text": Option("unseen", "keep")}),))
+    >>> advising(section).notes[0].fields
+    {'text': '--unseen keep'}
+    """
+    tables = (replace(table, rows=tuple(tuple(map(_advice, row)) for row in table.rows)) for table in section.tables)
+    return replace(section, notes=tuple(map(_advice, section.notes)), tables=tuple(tables))
+
+
+def _advice(value: Any) -> Any:
+    """Return a value, a field or a note with its advice in words."""
+    match value:
+        case Note():
+            return replace(value, fields={name: _advice(each) for name, each in value.fields.items()})
+        case list() | tuple():
+            return [_advice(each) for each in value]
+        case Message():
+            return worded(value)
+        case Advice():
+            return _piece(value)
+    return value
 
 
 def _piece(piece: object) -> str:

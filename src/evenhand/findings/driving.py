@@ -17,6 +17,7 @@ from evenhand.data.weighting import Unit
 from evenhand.findings.bounds import Constraint
 from evenhand.findings.prices import Prices
 from evenhand.kernel.achieved import BudgetAchieved
+from evenhand.render.section import Note
 from evenhand.spec import AGAINST_TARGET
 from evenhand.tolerances import ROUNDING, SAME_PRICE
 
@@ -71,26 +72,17 @@ class Driver:
     weight: float | None = None
 
     @property
-    def _people(self) -> str:
-        return Unit.PEOPLE.write(self.people) if self.weight is None else Unit.WEIGHT.write(self.weight)
-
-    @property
-    def words(self) -> str:
-        """The one sentence."""
-        moved = f"their rate of {self.outcome} is {self.before:.1%} before and {self.after:.1%} after"
+    def note(self) -> Note:
+        """What they have to do with the cost."""
+        people = Unit.PEOPLE.write(self.people) if self.weight is None else Unit.WEIGHT.write(self.weight)
+        rate = Note("cost.rate", {"outcome": self.outcome, "before": self.before, "after": self.after})
         whole = self.share >= ALL
+        key = "cost.level" if whole else "cost.most_of_level"
         if self.against_target or self.moved:
-            part = "all" if whole else f"{self.share:.0%}"
-            return f"{self._people} ({self.who}) make up {part} of what parity costs: {moved}."
-        if whole:
-            return (
-                f"{self._people} ({self.who}) set the level for everybody: every comparison that costs "
-                f"anything is with them; {moved}, and the others are brought near it (bound: {self.bound})."
-            )
-        return (
-            f"{self._people} ({self.who}) do most to set the level: {self.share:.0%} of what parity costs "
-            f"comes from comparisons with them; {moved}."
-        )
+            key = "cost.part"
+        share = Note("cost.all") if whole else self.share
+        fields = {"people": people, "who": self.who, "share": share, "rate": rate, "bound": self.bound}
+        return Note(key, fields, (self.about,))
 
 
 def drivers(counts: Counts, constraints: Sequence[Constraint], prices: Prices) -> Iterator[Driver]:
@@ -151,18 +143,14 @@ class Room:
     budgets: float
     objective: float
 
-    @property
-    def words(self) -> Iterator[str]:
-        """Say it as a share of what is lost."""
+    def notes(self) -> Iterator[Note]:
+        """Yield it as a share of what is lost."""
         if self.objective <= ROUNDING:
             return
-        for saved, what in ((self.parity, "the parity bounds"), (self.budgets, "everybody's budget")):
+        for saved, key in ((self.parity, "cost.room_in_parity"), (self.budgets, "cost.room_in_budgets")):
             if saved > ROUNDING:
                 share = saved / self.objective
-                saves = f"about {share:.0%} of what is lost, at the rate of the first steps"
-                if share >= 1:
-                    saves = "much of what is lost: at the rate of the first steps all of it, but later ones save less"
-                yield f"A tenth more room in {what} would save {saves}."
+                yield Note(key, {"saved": Note("cost.saved" if share < 1 else "cost.much_saved", {"share": share})})
 
 
 def room(

@@ -1,4 +1,4 @@
-"""Why no mapping meets every bound: the multipliers that prove it, and the same in words.
+"""Why no mapping meets every bound: the multipliers that prove it, and what they are about.
 
 A phase-1 programme asks by how much every bound would have to give way. Its multipliers weigh the bounds so that,
 whatever anybody does, the weighted sum is exceeded: Σ over sources of the cheapest move, minus the bounds, is
@@ -7,7 +7,7 @@ positive. That is the proof (weak duality with no utility at all); it verifies i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,15 +22,24 @@ from evenhand.optimise.compile import Compiled, budget_multipliers, compile_prob
 from evenhand.optimise.program import Multipliers
 from evenhand.optimise.solve import Clock
 from evenhand.optimise.solve.infeasible import least_excess, reachable_rates
-from evenhand.spec import AGAINST_TARGET, EVERYWHERE, Forbidden, Problem
+from evenhand.render.section import Kind, Note, Section, Table
+from evenhand.spec import AGAINST_TARGET, EVERYWHERE, Charge, Forbidden, Problem
 from evenhand.tables import frame
 from evenhand.tolerances import SHOWN_FROM
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_TOLD = 3
-"""How many of each kind are told in words; the tables have them all."""
+MOST_NOTED = 3
+"""How many of each kind have a sentence; the tables have them all."""
+
+MOST_ROWS = 8
+"""So many bounds and rates are shown; JSON has all."""
+
+BOUNDS: dict[str, Kind] = {"constraint": "text", "where": "text", "bound": "number", "share": "share"}
+REACH: dict[str, Kind] = {"group": "text", "now": "share", "lowest": "share", "highest": "share"}
+FORBIDDEN: dict[str, Kind] = {"column": "text", "from": "text", "to": "text", "group": "text", "eases": "number"}
+"""The columns of the tables; of rates that of the outcome, too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +58,8 @@ class Conflict:
         For the rates in the conflict: now, and the lowest and highest that budgets and forbidden moves allow.
     forbidden : pandas.DataFrame
         Changes of one column that the distortion forbids and that would ease the conflict, most first.
+    notes : tuple of Note
+        The heaviest of these, each as a sentence.
     """
 
     multipliers: Multipliers
@@ -56,7 +67,14 @@ class Conflict:
     bounds: pd.DataFrame
     reach: pd.DataFrame
     forbidden: pd.DataFrame
-    words: tuple[str, ...]
+    notes: tuple[Note, ...]
+
+    @property
+    def section(self) -> Section:
+        """The tables as data."""
+        bounds = Table.of("bounds", self.bounds, BOUNDS, most=MOST_ROWS)
+        reach = Table.of("reach", self.reach, REACH, most=MOST_ROWS)
+        return Section("conflict", tables=(bounds, reach, Table.of("forbidden", self.forbidden, FORBIDDEN, most=0)))
 
 
 def conflict(problem: Problem, counts: Counts, compiled: Compiled, clock: Clock) -> Conflict | None:
@@ -66,12 +84,12 @@ def conflict(problem: Problem, counts: Counts, compiled: Compiled, clock: Clock)
         return None
     excess, multipliers = found
     story = _Story(problem, counts, compiled, multipliers, clock)
-    words = (*story.words(), *_of_forbidden_records(problem, counts, clock))
-    return Conflict(multipliers, excess, frame(story.bounds()), frame(story.reach()), frame(story.forbidden()), words)
+    notes = (*story.notes(), *_of_forbidden_records(problem, counts, clock))
+    return Conflict(multipliers, excess, frame(story.bounds()), frame(story.reach()), frame(story.forbidden()), notes)
 
 
-def _of_forbidden_records(problem: Problem, counts: Counts, clock: Clock) -> Iterator[str]:
-    """Say whether the bounds could be met if nothing, or one thing less, were forbidden to become."""
+def _of_forbidden_records(problem: Problem, counts: Counts, clock: Clock) -> Iterator[Note]:
+    """Find whether the bounds could be met if nothing, or one thing less, were forbidden to become."""
     rules = problem.forbidden_records
 
     def can_be_met(kept: Sequence[Forbidden]) -> bool:
@@ -82,13 +100,13 @@ def _of_forbidden_records(problem: Problem, counts: Counts, clock: Clock) -> Ite
     if not rules:
         return
     if not can_be_met(()):
-        yield "Also if no record were forbidden, the bounds could not be met."
+        yield Note("conflict.without_forbidden_records")
         return
     alone = [rule for rule in rules if can_be_met([other for other in rules if other is not rule])]
-    for rule in alone[:MOST_TOLD]:
-        yield f"If nobody were forbidden to become {rule.words}, every bound could be met."
+    for rule in alone[:MOST_NOTED]:
+        yield Note("conflict.forbidden_record", {"rule": rule.words})
     if not alone:
-        yield f"If none of the {len(rules)} kinds of records were forbidden, every bound could be met."
+        yield Note("conflict.forbidden_records", {"rules": len(rules)})
 
 
 class _Story:
@@ -153,7 +171,7 @@ class _Story:
             limit = float(charge.limits(self.counts)[holder])
             (where,) = holder_names(self.counts, charge, np.array([holder]))
             rows.append((charge.words, where, limit, share))
-        return _table(("constraint", "where", "bound", "share"), rows)
+        return _table(BOUNDS, rows)
 
     def reach(self) -> dict[str, list[Any]]:
         rows, outcomes = [], outcome_by_source(self.counts, unchanged(self.counts))
@@ -192,7 +210,7 @@ class _Story:
         """For each forbidden change of one column: the weight of the people whom it would free, if it were free."""
         counts, domain = self.counts, self.counts.domain
         if self.problem.blind or self.problem.suppresses:
-            return _table(("column", "from", "to", "group", "eases"), [])
+            return _table(FORBIDDEN, [])
         codes = [*domain.x.unravel(counts.x), counts.y]
         cheapest = np.minimum.reduceat(self.on_choices, self.compiled.program.starts[:-1])
         rows = []
@@ -211,68 +229,61 @@ class _Story:
                         name = domain.d.words(int(counts.groups.cells[g]))
                         rows.append((variable.name, variable.levels[a], variable.levels[b], name, float(eased)))
         rows.sort(key=lambda row: -row[-1])
-        return _table(("column", "from", "to", "group", "eases"), rows)
+        return _table(FORBIDDEN, rows)
 
-    def words(self) -> tuple[str, ...]:
-        forbidden = list(zip(*self.forbidden().values(), strict=True))[:MOST_TOLD]
-        return (
-            *(self._entry_words(i, e) for i, e, _ in self.entries()[:MOST_TOLD]),
-            *self._barred_words(),
-            *self._budget_words(),
-            *(
-                f"Changing {column} {a} → {b} is forbidden; for {group} it would help."
-                for column, a, b, group, _ in forbidden
-            ),
-        )
+    def notes(self) -> Iterator[Note]:
+        """Yield the heaviest part of the proof in sentences."""
+        yield from (self._entry(i, e) for i, e, _ in self.entries()[:MOST_NOTED])
+        yield from self._barred()
+        yield from self._budgets()
+        for column, old, new, group, _ in list(zip(*self.forbidden().values(), strict=True))[:MOST_NOTED]:
+            yield Note("conflict.forbidden", {"column": column, "old": old, "new": new, "group": group})
 
-    def _entry_words(self, i: int, e: int) -> str:
-        """Say what one entry compares, how far its rates can go, and the bound."""
+    def _entry(self, i: int, e: int) -> Note:
+        """Return what one entry compares, how far its rates can go, and the bound."""
         part, now = self.compiled.compared[i], self.now[i]
-        bound, outcome, event = f"{part.bound[e]:g}", part.event_words(e), int(part.event[e])
-        own, against = int(part.population[e]), int(part.against[e])
-        name = part.populations[own].words
+        own, against, event = int(part.population[e]), int(part.against[e]), int(part.event[e])
+        fields: dict[str, Any] = {
+            "outcome": part.event_words(e), "group": part.populations[own].words, "bound": float(part.bound[e]),
+            "rate": float(now.rate[e]), "other": float(now.other[e]),
+        }  # fmt: skip
+        if against != AGAINST_TARGET:
+            fields["against"] = part.populations[against].words
         if part.events.free:
-            return (
-                f"What is released of {part.events.label(event)} differs between {name} and "
-                f"{part.populations[against].words} by {now.value[e]:.4f} now, in total variation; the bound is "
-                f"{bound}."
-            )
+            fields |= {"features": part.events.label(event), "value": float(now.value[e])}
+            return Note("conflict.features", fields)
         if part.segment[e] != EVERYWHERE and part.segments is not None:
-            name += f" with the released {part.segments.words(int(part.segment[e]))}"
-            return (
-                f"{outcome} among {name} is {now.rate[e]:.4f} now. The target is {now.other[e]:.4f}, the bound {bound}."
-            )
-        said = f"{outcome} among {name} is {now.rate[e]:.4f} now"
-        low, high = self._limits(i, own, event)
-        if np.isfinite(low):
-            budgets = "budgets and " if self.problem.charges else ""
-            fixed = ", with ŷ drawn given x̂ alone," if self.problem.suppresses else ""
-            said += f"; {budgets}forbidden moves{fixed} let it reach {low:.4f} to {high:.4f}"
+            return Note("conflict.segment", fields | {"segment": part.segments.words(int(part.segment[e]))})
+        within = {
+            "moves": Note("conflict.budgets_and_moves" if self.problem.charges else "conflict.moves"),
+            "drawn": Note("conflict.drawn") if self.problem.suppresses else None,
+        }
+        fields["reach"] = self._reach("conflict.reach", i, own, event, within)
         if against == AGAINST_TARGET:
-            return f"{said}. The target is {now.other[e]:.4f}, the bound {bound}."
-        said += f". Among {part.populations[against].words} it is {now.other[e]:.4f} now"
-        low, high = self._limits(i, against, event)
-        if np.isfinite(low):
-            said += f" and can reach {low:.4f} to {high:.4f}"
-        together = " A blind mapping moves both together." if self.problem.blind else ""
-        return f"{said}. The bound between them is {bound}.{together}"
+            return Note("conflict.target", fields)
+        fields["other_reach"] = self._reach("conflict.other_reach", i, against, event, {})
+        return Note("conflict.pair", fields | {"blind": Note("conflict.blind") if self.problem.blind else None})
 
-    def _barred_words(self) -> list[str]:
-        """Say which outcomes were ruled out from the start, because a ratio to zero is bounded."""
-        words: dict[str, None] = {}
+    def _reach(self, key: str, i: int, population: int, event: int, fields: dict[str, Any]) -> Note | None:
+        """Return how far a rate can go; None where that is not known."""
+        low, high = self._limits(i, population, event)
+        return Note(key, {**fields, "low": low, "high": high}) if np.isfinite(low) else None
+
+    def _barred(self) -> Iterable[Note]:
+        """Return which outcomes were ruled out from the start, because a ratio to zero is bounded."""
+        found: dict[tuple[str, ...], Note] = {}
         for bar in (bar for barred in self.compiled.barred for bar in barred):
             part, e = self.compiled.compared[bar.constraint], bar.entry
-            outcome = part.event_words(e)
             (other,) = {int(part.population[e]), int(part.against[e])} - {bar.population}
-            because = f"The target gives {outcome} no probability"
+            fields = {"outcome": part.event_words(e), "group": part.populations[bar.population].words}
+            key = "conflict.barred_by_target"
             if other != AGAINST_TARGET:
-                because = f"{outcome} can never happen among {part.populations[other].words}"
-            own = part.populations[bar.population].words
-            words[f"{because}; a bound on ratios then lets nobody among {own} have it."] = None
-        return list(words)[:MOST_TOLD]
+                key, fields["other"] = "conflict.barred_by_group", part.populations[other].words
+            found[key, *fields.values()] = Note(key, fields)
+        return list(found.values())[:MOST_NOTED]
 
-    def _budget_words(self) -> list[str]:
-        """Say whose budgets bind, by group and outcome."""
+    def _budgets(self) -> Iterator[Note]:
+        """Yield whose budgets bind, by group and outcome."""
         found: dict[tuple[int, str, int], list[tuple[int, float]]] = {}
         counts, domain = self.counts, self.counts.domain
         for i, holder, share in self.holders():
@@ -283,30 +294,31 @@ class _Story:
                 group, y = domain.d.words(int(counts.d[holder])), int(counts.y[holder])
             found.setdefault((i, group, y), []).append((holder, share))
         ranked = sorted(found.items(), key=lambda item: -sum(share for _, share in item[1]))
-        outcome, sentences = domain.outcome, []
-        for (i, group, y), cells in ranked[:MOST_TOLD]:
+        for (i, group, y), cells in ranked[:MOST_NOTED]:
             charge, holders = self.problem.charges[i], [holder for holder, _ in cells]
-            limits = np.unique(held := charge.limits(counts)[holders])
-            limit = f"{limits[0]:g}" if len(limits) == 1 else f"{limits[0]:g} to {limits[-1]:g}"
-            words = (
-                f"The budget {charge.words} ≤ {limit} of {group} with {outcome.name}={outcome.levels[y]} stands in the "
-                f"way ({len(cells)} cell{'s' * (len(cells) > 1)})"
-            )
-            costs = charge.of(np.where(np.isfinite(c := self.problem.distortion.costs(outcome)[y]), c, 0.0))
-            charged = [
-                f"changing {outcome.name} {outcome.levels[y]} → {outcome.levels[b]} alone is charged {costs[b]:g}, so "
-                f"at most {limits[-1] / costs[b]:.0%} of them may do so"
-                for b in np.flatnonzero(costs > limits[-1])
-            ]
-            told = charged and self.problem.distortion.function is None
-            said = f"{words}: {'; '.join(charged)}." if told else f"{words}."
-            if np.any(replace(charge, of_any_group=False).limits(counts)[holders] > held):
-                said += (
-                    " It is the limit of other groups, whose people may come to have the same row of a blind mapping."
-                )
-            sentences.append(said)
-        return sentences
+            held = charge.limits(counts)[holders]
+            low, high = float(held.min()), float(held.max())
+            others = np.any(replace(charge, of_any_group=False).limits(counts)[holders] > held)
+            changes = [] if self.problem.distortion.function is not None else list(self._charged(charge, y, high))
+            yield Note("conflict.budget", {
+                "charge": charge.words, "group": group, "outcome": domain.y.words(y), "cells": len(cells),
+                "limit": low if low == high else Note("conflict.limits", {"low": low, "high": high}),
+                "charged": Note("conflict.charged", {"changes": changes}) if changes else None,
+                "others": Note("conflict.limit_of_others") if others else None,
+            })  # fmt: skip
+
+    def _charged(self, charge: Charge, y: int, limit: float) -> Iterator[Note]:
+        """Yield the changes of an outcome that cost more than the limit, with the share of people who may make them."""
+        outcome = self.counts.domain.outcome
+        costs = self.problem.distortion.costs(outcome)[y]
+        costs = charge.of(np.where(np.isfinite(costs), costs, 0.0))
+        for new in np.flatnonzero(costs > limit):
+            cost = float(costs[new])
+            yield Note("conflict.change", {
+                "column": outcome.name, "old": outcome.levels[y], "new": outcome.levels[new], "cost": cost,
+                "share": limit / cost,
+            })  # fmt: skip
 
 
-def _table(names: tuple[str, ...], rows: list[Any]) -> dict[str, list[Any]]:
+def _table(names: Iterable[str], rows: list[Any]) -> dict[str, list[Any]]:
     return {name: [row[i] for row in rows] for i, name in enumerate(names)}

@@ -21,16 +21,24 @@ from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import parity_achieved, segment_shares
 from evenhand.optimise.compile import Compiled, budget_multipliers, entry_multipliers
 from evenhand.optimise.program import Multipliers
+from evenhand.render.finding import Finding
+from evenhand.render.section import Kind, Section, Table
 from evenhand.spec import Problem
 from evenhand.tables import frame
-from evenhand.tolerances import ROUNDING
+from evenhand.tolerances import ROUNDING, SHOWN_FROM
 
 if TYPE_CHECKING:
     import pandas as pd
 
+KINDS: dict[str, Kind] = {
+    "kind": "text", "constraint": "text", "level": "text", "where": "text", "bound": "number", "price": "number"
+}  # fmt: skip
+MOST_ROWS = 16
+"""So many prices are shown; JSON has all."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Prices:
+class Prices(Finding):
     """What relaxing each bound by one unit would gain, in units of Δ.
 
     Attributes
@@ -54,6 +62,12 @@ class Prices:
     cells: tuple[Numbers, ...]
     comparisons: tuple[Numbers, ...] = ()
 
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """The table, without prices that are noise; those that are not known are in it."""
+        listed = self.frame[~(self.frame["price"] <= SHOWN_FROM)]
+        return (Section("prices", tables=(Table.of("every_price", listed, KINDS, most=MOST_ROWS),)),)
+
     def __repr__(self) -> str:
         return f"<Prices: parity {[round(p, 6) for p in self.parity]}, budgets {[round(b, 6) for b in self.budgets]}>"
 
@@ -74,8 +88,7 @@ def prices(problem: Problem, counts: Counts, compiled: Compiled, kernel: Kernel,
     for row in rows:
         if row["level"] == "total":
             totals[row["kind"]][row.pop("number")] = row["price"]
-    names = ("kind", "constraint", "level", "where", "bound", "price")
-    listed = frame({name: [row[name] for row in rows] for name in names})
+    listed = frame({name: [row[name] for row in rows] for name in KINDS})
     return Prices(listed, tuple(totals["parity"]), tuple(totals["budget"]), tuple(cells), worth)
 
 

@@ -26,8 +26,8 @@ def fragment(section: Section) -> Markup:
 
 def _parts(section: Section) -> Iterator[Markup]:
     yield element("h2", title(section.key, section.fields))
-    if section.facts:
-        yield definitions(section.facts)
+    if section.shown:
+        yield definitions(section.shown)
     yield from (figure(chart) for chart in section.charts if chart.table.rows)
     yield from (grid(table) for table in section.tables if table.shown)
     if section.notes:

@@ -35,9 +35,9 @@ def text(sections: Iterable[Section], level: int = 2) -> str:
 def _section(section: Section, level: int) -> Iterator[str]:
     yield f"{'#' * level} {escaped(title(section.key, section.fields))}"
     yield ""
-    for name, words in facts(section.facts):
+    for name, words in facts(section.shown):
         yield f"- **{escaped(name)}:** {escaped(words)}"
-    if section.facts:
+    if section.shown:
         yield ""
     for table in section.tables:
         if table.shown:

@@ -263,9 +263,14 @@ class Section:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def shown(self) -> tuple[Fact, ...]:
+        """The facts that people are shown; JSON has all."""
+        return tuple(fact for fact in self.facts if not fact.detail)
+
+    @property
     def empty(self) -> bool:
         """Whether there is nothing to show."""
-        return not (self.facts or self.charts or self.notes or any(table.shown for table in self.tables))
+        return not (self.shown or self.charts or self.notes or any(table.shown for table in self.tables))
 
 
 def notes_of(sections: Iterable[Section], *keys: str) -> tuple[Note, ...]:

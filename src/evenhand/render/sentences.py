@@ -451,6 +451,117 @@ SENTENCES: dict[str, str] = {
         "theirs. Fewer features, wider bins or merged levels make cells that more people share. Bounds were proved for "
         "the fitted people; new ones in such cells {then}"
     ),
+    # Whether a problem can be solved, and what its bounds cost.
+    "diagnosis.yes": "Feasible",
+    "diagnosis.no": "Infeasible",
+    "diagnosis.feasible": "Every bound can be met, at a utility loss of {loss:.7g}.",
+    "diagnosis.infeasible": "No mapping meets every bound.",
+    "diagnosis.error": "{error}",
+    "diagnosis.confidence": (
+        "That is with margins for a confidence of {confidence:g}, as is all that follows; without, the loss would be "
+        "{without:.7g}."
+    ),
+    "diagnosis.margins": "All that follows is with margins of up to {widest}, beyond the bounds.",
+    "diagnosis.not_convex": "This problem is not convex, so that its bounds have no prices.",
+    "diagnosis.price": "Relaxing {constraint} would gain {price:.6g} per unit at first.",
+    "diagnosis.price_unknown": "What relaxing {constraints: and } would gain is not known.",
+    "diagnosis.no_price": "No bound costs utility: relaxing none of them would lose less of it.",
+    "diagnosis.smallest_bound": "The smallest parity bound that all constraints could share is {bound:.7f}.",
+    "diagnosis.smallest_budgets": "Budgets of {factor:.4g} times these{limit} would just do.",
+    "diagnosis.smallest_limit": ", {limit:.7g}",
+    "diagnosis.not_even_seeing": (
+        "Not even a mapping that does not suppress D can meet every bound; what follows is about such mappings."
+    ),
+    "diagnosis.raise_bound": "A way out: raise the parity bound to {bound:.7f}.",
+    "diagnosis.raise_bound_alone": "A way out: raise the parity bound to {bound:.7f} and keep the budgets.",
+    "diagnosis.no_bound": "Larger parity bounds alone would not do.",
+    "diagnosis.raise_budgets": "A way out: multiply the budgets by {factor:.6g} ({limits}).",
+    "diagnosis.raise_budgets_alone": (
+        "A way out: keep the parity bound and multiply the budgets by {factor:.6g} ({limits})."
+    ),
+    "diagnosis.limit": "{charge} ≤ {limit:g} → {larger:.7f}",
+    "diagnosis.no_budgets": "Larger budgets alone would not do.",
+    "diagnosis.cheapest": "The cheapest of all, by relative increase: {change}.",
+    "diagnosis.larger_bound": "the larger parity bound alone",
+    "diagnosis.larger_budgets": "the larger budgets alone",
+    "diagnosis.larger_both": "a parity bound of {bound:.6g} with budgets times {factor:.6g}",
+    "diagnosis.relabelled_alike": (
+        "Rates of {outcome} were {low:.4f} and {high:.4f} among {who: and }. To bring them together and relabel both "
+        "groups alike at each original outcome means that among them the released {outcome} {left}; relax one of the "
+        "two bounds."
+    ),
+    "diagnosis.nothing_left": "tells nothing of the original one",
+    "diagnosis.little_left": (
+        "tells little of the original one: Pr(ŷ|y) differs by at most {difference:.3g} between them"
+    ),
+    # Which bounds conflict, and how far rates can go.
+    "conflict.features": (
+        "What is released of {features} differs between {group} and {against} by {value:.4f} now, in total variation; "
+        "the bound is {bound:g}."
+    ),
+    "conflict.segment": (
+        "{outcome} among {group} with the released {segment} is {rate:.4f} now. The target is {other:.4f}, the bound "
+        "{bound:g}."
+    ),
+    "conflict.target": (
+        "{outcome} among {group} is {rate:.4f} now{reach}. The target is {other:.4f}, the bound {bound:g}."
+    ),
+    "conflict.pair": (
+        "{outcome} among {group} is {rate:.4f} now{reach}. Among {against} it is {other:.4f} now{other_reach}. The "
+        "bound between them is {bound:g}.{blind}"
+    ),
+    "conflict.reach": "; {moves}{drawn} let it reach {low:.4f} to {high:.4f}",
+    "conflict.other_reach": " and can reach {low:.4f} to {high:.4f}",
+    "conflict.budgets_and_moves": "budgets and forbidden moves",
+    "conflict.moves": "forbidden moves",
+    "conflict.drawn": ", with ŷ drawn given x̂ alone,",
+    "conflict.blind": " A blind mapping moves both together.",
+    "conflict.barred_by_target": (
+        "The target gives {outcome} no probability; a bound on ratios then lets nobody among {group} have it."
+    ),
+    "conflict.barred_by_group": (
+        "{outcome} can never happen among {other}; a bound on ratios then lets nobody among {group} have it."
+    ),
+    "conflict.budget": (
+        "The budget {charge} ≤ {limit:g} of {group} with {outcome} stands in the way ({cells} {cells:cell|cells})"
+        "{charged}.{others}"
+    ),
+    "conflict.limits": "{low:g} to {high:g}",
+    "conflict.charged": ": {changes:; }",
+    "conflict.change": (
+        "changing {column} {old} → {new} alone is charged {cost:g}, so at most {share:whole} of them may do so"
+    ),
+    "conflict.limit_of_others": (
+        " It is the limit of other groups, whose people may come to have the same row of a blind mapping."
+    ),
+    "conflict.forbidden": "Changing {column} {old} → {new} is forbidden; for {group} it would help.",
+    "conflict.without_forbidden_records": "Also if no record were forbidden, the bounds could not be met.",
+    "conflict.forbidden_record": "If nobody were forbidden to become {rule}, every bound could be met.",
+    "conflict.forbidden_records": ("If none of the {rules} kinds of records were forbidden, every bound could be met."),
+    # What drives the cost, and what a little more room would save.
+    "cost.part": "{people} ({who}) make up {share:whole} of what parity costs: {rate}.",
+    "cost.level": (
+        "{people} ({who}) set the level for everybody: every comparison that costs anything is with them; {rate}, and "
+        "the others are brought near it (bound: {bound})."
+    ),
+    "cost.most_of_level": (
+        "{people} ({who}) do most to set the level: {share:whole} of what parity costs comes from comparisons with "
+        "them; {rate}."
+    ),
+    "cost.all": "all",
+    "cost.rate": "their rate of {outcome} is {before:rate} before and {after:rate} after",
+    "cost.room_in_parity": "A tenth more room in the parity bounds would save {saved}.",
+    "cost.room_in_budgets": "A tenth more room in everybody's budget would save {saved}.",
+    "cost.saved": "about {share:whole} of what is lost, at the rate of the first steps",
+    "cost.much_saved": ("much of what is lost: at the rate of the first steps all of it, but later ones save less"),
+    # The frontier.
+    "frontier.edges": "The edges, found exactly",
+    "frontier.confidence": "Every point with margins for a confidence of {confidence:.12g}",
+    "frontier.margins": "margins are found anew at every point, so that edges between points are not known",
+    "frontier.at": "{where}: {what}",
+    "frontier.bound": "bound {bound:g}",
+    "frontier.budget_limit": "budget limit {budget:g}",
+    "frontier.budget_factor": "budget factor {budget:g}",
 }
 
 TITLES: dict[str, str] = {
@@ -476,6 +587,12 @@ TITLES: dict[str, str] = {
     "release": "The rates in the file that was written",
     "written": "What was written",
     "outside_the_problem": "Columns outside the problem",
+    "diagnosis": "{verdict}",
+    "conflict": "Conflicting constraints, by weight in the infeasibility proof",
+    "prices": "What each bound costs: utility gained for each unit that it is relaxed, at first",
+    "edges": "{edges}",
+    "points": "The points",
+    "without_a_bound": "The same model without a bound",
 }
 """The headings of sections."""
 
@@ -541,6 +658,7 @@ CAPTIONS: dict[str, str] = {
     "chart.worse": "worse for people",
     "by_segment": "The same within each segment by {given}",
     "intervals": "Intervals, all of which hold at once",
+    "reach": "How far these rates can go within budgets and forbidden moves",
     "lifts": "Lift: p(y|d) over p(y) (extended), p(y|not d) (selective), the lowest group's (contrastive)",
 }
 """What stands above a table, where its section's heading does not say it, and the titles of charts."""
@@ -600,8 +718,6 @@ def shown(value: Any, kind: str) -> str:
 def facts(found: Iterable[Fact]) -> Iterator[tuple[str, str]]:
     """Yield the heading of each fact with what it says; of several notes each by itself."""
     for fact in found:
-        if fact.detail:
-            continue
         for value in fact.value if isinstance(fact.value, tuple) else (fact.value,):
             yield heading(fact.key), shown(value, fact.kind)
 

@@ -54,8 +54,8 @@ def show(sections: Iterable[Section], console: Console) -> None:
 
 
 def _parts(section: Section, console: Console) -> Iterable[RenderableType]:
-    if section.facts:
-        yield pairs(facts(section.facts))
+    if section.shown:
+        yield pairs(facts(section.shown))
     for table in section.tables:
         if table.shown:
             yield _table(table, console)

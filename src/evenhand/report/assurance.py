@@ -225,11 +225,11 @@ def cost(m: Mapped, found: Prices | None, objective: float, frontier: Json, show
         return {"drivers": [], "words": ["This problem has no convex optimum, and so no prices that would tell."]}
     compared = constraints(m.counts, m.achieved.parity)
     named = list(drivers(m.counts, compared, found))
-    said = [driver.words if shown.may_name(driver.about) else TOO_FEW for driver in named]
+    said = [sentence(driver.note) if shown.may_name(driver.about) else TOO_FEW for driver in named]
     if not said:
         unknown = any(np.isnan(price).any() for price in (*found.comparisons, *found.cells))
         said = [UNKNOWN if unknown else _without_price(m, objective, frontier)]
-    said += room(found, compared, m.achieved.budgets, objective).words
+    said += map(sentence, room(found, compared, m.achieved.budgets, objective).notes())
     return {"drivers": [asdict(driver) for driver in named if shown.may_name(driver.about)], "words": said}
 
 

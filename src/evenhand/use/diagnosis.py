@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +16,7 @@ from evenhand.engines import AnyTable
 from evenhand.errors import InfeasibleError, SpecError
 from evenhand.findings import proof
 from evenhand.findings.cells import who_is_where
+from evenhand.findings.described import learned
 from evenhand.findings.feasibility import budget_edge, parity_edge, raised
 from evenhand.findings.infeasibility import Conflict, conflict
 from evenhand.findings.prices import Prices
@@ -25,7 +25,8 @@ from evenhand.optimise.certificate import bounding
 from evenhand.optimise.compile import compile_problem
 from evenhand.optimise.solve import Clock
 from evenhand.optimise.tabulate import tabulated
-from evenhand.render.sentences import sentence
+from evenhand.render.finding import Finding
+from evenhand.render.section import Fact, Note, Section
 from evenhand.resources import Progress, heeding
 from evenhand.spec import Parity, Problem, weighted_by, weighting_of
 from evenhand.spec.margins import widest
@@ -46,7 +47,7 @@ TELLING = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Diagnosis:
+class Diagnosis(Finding):
     """Whether a problem can be solved, why not or at what price, and the smallest changes that would help.
 
     Attributes
@@ -64,16 +65,18 @@ class Diagnosis:
     cheapest : dict or None
         Where it is infeasible: the parity bound and the factor on budgets whose relative increases are smallest
         together.
-    sentences, explanation : tuple of str, str
-        Why, in words; and the same as one text.
+    notes : tuple of Note
+        Why, as ``sentences("diagnosis")`` writes it.
     prices : pandas.DataFrame or None
         Where it is feasible: what relaxing each bound by one unit would gain; see
         :class:`evenhand.findings.prices.Prices`. None where it is not, and for problems that are not convex.
+    price_list : Prices or None
+        The same with totals.
     conflict : Conflict or None
         Where it is infeasible: the bounds that conflict, how far rates can go, which forbidden moves would help; None
         where there are no bounds to weigh.
     reason : InfeasibleError or None
-        Where it is infeasible, and no bounds could be weighed: the error whose words are the sentences.
+        Where it is infeasible, and no bounds could be weighed: the error, which is the first of the notes.
     stranded : bool
         Whether it is infeasible because somebody has no move at all: by what is forbidden, by limits of zero or by
         ratios to zero.
@@ -89,17 +92,18 @@ class Diagnosis:
     smallest_budget: float | dict[str, float] | None
     smallest_budget_factor: float | None
     cheapest: dict[str, float] | None
-    sentences: tuple[str, ...]
+    notes: tuple[Note, ...]
     conflict: Conflict | None = None
     mapping: Mapping | None = None
+    price_list: Prices | None = None
     reason: InfeasibleError | None = None
     stranded: bool = False
     with_margins: Problem | None = None
 
     @property
-    def explanation(self) -> str:
-        """Why, in words."""
-        return " ".join(self.sentences)
+    def sections(self) -> tuple[Section, ...]:
+        """All of it as data."""
+        return tuple(_sections(self))
 
     @property
     def prices(self) -> pd.DataFrame | None:
@@ -111,11 +115,6 @@ class Diagnosis:
         """Who is in each cell of the features, by the numbers by which prices and conflicts name learned cells."""
         return who_is_where(self.counts) if self.mapping is None else self.mapping.cells
 
-    @cached_property
-    def price_list(self) -> Prices | None:
-        """The prices with their totals, None where there are none."""
-        return self.mapping.prices() if self.mapping is not None and self.mapping.has_prices else None
-
     def proof(self, path: str | os.PathLike[str]) -> None:
         """Write the proof that the problem is infeasible, or that its mapping is as good as it says.
 
@@ -125,13 +124,34 @@ class Diagnosis:
         if self.mapping is not None:
             self.mapping.proof(path)
             return
-        if self.conflict is None and not self.stranded:
-            raise SpecError(f"there is no proof to write, for no bounds can be weighed: {self.explanation}")
+        if self.reason is not None and not self.stranded:
+            raise SpecError("there is no proof to write, for no bounds can be weighed: ", *self.reason.pieces)
         multipliers = None if self.conflict is None else self.conflict.multipliers
         proof.write_infeasible(path, bounding(self.with_margins or self.problem), self.counts, multipliers)
 
     def __repr__(self) -> str:
-        return f"<Diagnosis: {'feasible' if self.feasible else 'infeasible'}. {self.explanation}>"
+        return f"<Diagnosis: {'feasible' if self.feasible else 'infeasible'}. {self.sentences('diagnosis')[0]}>"
+
+
+def _sections(found: Diagnosis) -> Iterator[Section]:
+    """Yield the sections in the order in which they are read."""
+    numbers = {
+        "feasible": found.feasible,
+        "objective": None if found.mapping is None else found.mapping.objective,
+        "smallest_parity_bound": found.smallest_parity_bound,
+        "smallest_budget": found.smallest_budget,
+        "smallest_budget_factor": found.smallest_budget_factor,
+        "cheapest": found.cheapest,
+    }
+    facts = tuple(Fact(name, value, detail=True) for name, value in numbers.items())
+    verdict = {"verdict": Note("diagnosis.yes" if found.feasible else "diagnosis.no")}
+    yield Section("diagnosis", facts=facts, notes=found.notes, fields=verdict)
+    if found.conflict is not None:
+        yield found.conflict.section
+    if found.price_list is not None:
+        yield from found.price_list.sections
+    if found.problem.cells is not None:
+        yield learned(found.cells)
 
 
 def diagnose(
@@ -172,9 +192,9 @@ def diagnose(
             mapping = fitted_as_asked(problem, counts, frame, weighting, clock, part_of(report, 0.0, 0.5))
         except NotSure as error:
             found = _infeasible(error.problem, counts, clock, error.reason, report)
-            margins = f"All that follows is with margins of up to {widest(error.problem)}, beyond the bounds."
-            said = (str(error), margins, *found.sentences)
-            return replace(found, problem=problem, with_margins=error.problem, sentences=said)
+            margins = Note("diagnosis.margins", {"widest": widest(error.problem)})
+            notes = (Note("diagnosis.error", {"error": error}), margins, *found.notes)
+            return replace(found, problem=problem, with_margins=error.problem, notes=notes)
         except InfeasibleError as error:
             return _infeasible(problem, counts, clock, error, report)
         return _feasible(problem, counts, mapping, clock, report)
@@ -185,46 +205,43 @@ def _feasible(problem: Problem, counts: Counts, mapping: Mapping, clock: Clock, 
     if not problem.alternates:
         edge, factor = _edges(mapping.certified, counts, clock, report, floors=False)
     report("finding what each bound costs", 0.95)
-    found = Diagnosis(
+    prices, budgets = mapping.prices() if mapping.has_prices else None, _limits(problem, factor)
+    notes = [Note("diagnosis.feasible", {"loss": mapping.objective})]
+    if (promised := mapping.assurance) is not None:
+        fields = {"confidence": promised.confidence, "without": promised.without}
+        notes.append(Note("diagnosis.confidence", fields))
+    notes += [Note("diagnosis.not_convex")] if prices is None else _costs(problem, prices)
+    if edge is not None:
+        notes.append(Note("diagnosis.smallest_bound", {"bound": edge}))
+    if factor is not None:
+        limit = Note("diagnosis.smallest_limit", {"limit": budgets}) if isinstance(budgets, float) else None
+        notes.append(Note("diagnosis.smallest_budgets", {"factor": factor, "limit": limit}))
+    return Diagnosis(
         problem=problem,
         counts=counts,
         feasible=True,
         smallest_parity_bound=edge,
-        smallest_budget=_limits(problem, factor),
+        smallest_budget=budgets,
         smallest_budget_factor=factor,
         cheapest=None,
-        sentences=(),
+        notes=(*notes, *_implied(problem, counts), *paradox_notes(problem, counts)),
         mapping=mapping,
+        price_list=prices,
     )
-    words = [f"Every bound can be met, at a utility loss of {mapping.objective:.7g}."]
-    if mapping.assurance is not None:
-        promised = mapping.assurance
-        words.append(
-            f"That is with margins for a confidence of {promised.confidence:g}, as is all that follows; without, the "
-            f"loss would be {promised.without:.7g}."
-        )
-    prices = found.price_list
-    if prices is None:
-        words.append("This problem is not convex, so that its bounds have no prices.")
-    else:
-        named = [(price, type(p).__name__) for p, price in zip(problem.parity, prices.parity, strict=True)]
-        named += [(price, charge.words) for charge, price in zip(problem.charges, prices.budgets, strict=True)]
-        priced = sorted((pair for pair in named if pair[0] > SHOWN_FROM), key=lambda pair: -pair[0])
-        words += [f"Relaxing {name} would gain {price:.6g} per unit at first." for price, name in priced]
-        unknown = [name for price, name in named if math.isnan(price)]
-        if unknown:
-            words.append(f"What relaxing {' and '.join(unknown)} would gain is not known.")
-        elif not priced:
-            words.append("No bound costs utility: relaxing none of them would lose less of it.")
-    if edge is not None:
-        words.append(f"The smallest parity bound that all constraints could share is {edge:.7f}.")
-    if factor is not None:
-        limits = found.smallest_budget
-        now = f", {limits:.7g}" if isinstance(limits, float) else ""
-        words.append(f"Budgets of {factor:.4g} times these{now} would just do.")
-    return replace(
-        found, sentences=(*words, *_implied(problem, counts), *map(sentence, paradox_notes(problem, counts)))
-    )
+
+
+def _costs(problem: Problem, prices: Prices) -> Iterator[Note]:
+    """Yield which constraints cost utility, the most expensive first."""
+    named = [(price, type(p).__name__) for p, price in zip(problem.parity, prices.parity, strict=True)]
+    named += [(price, charge.words) for charge, price in zip(problem.charges, prices.budgets, strict=True)]
+    priced = sorted((pair for pair in named if pair[0] > SHOWN_FROM), key=lambda pair: -pair[0])
+    for price, name in priced:
+        yield Note("diagnosis.price", {"constraint": name, "price": price})
+    unknown = [name for price, name in named if math.isnan(price)]
+    if unknown:
+        yield Note("diagnosis.price_unknown", {"constraints": unknown})
+    elif not priced:
+        yield Note("diagnosis.no_price")
 
 
 def _edges(
@@ -264,6 +281,7 @@ def _infeasible(asked: Problem, counts: Counts, clock: Clock, error: InfeasibleE
         if bound is None and factor is None:
             bound, factor = _edges(problem, counts, clock, report, floors=True)
         cheapest = _cheapest(problem, counts, bound, factor, clock, report)
+    reasons = [Note("diagnosis.error", {"error": error})] if why is None else _why(asked, why, bound, factor, cheapest)
     return Diagnosis(
         problem=asked,
         counts=counts,
@@ -272,11 +290,7 @@ def _infeasible(asked: Problem, counts: Counts, clock: Clock, error: InfeasibleE
         smallest_budget=_limits(problem, factor),
         smallest_budget_factor=factor,
         cheapest=cheapest,
-        sentences=(
-            *((str(error),) if why is None else _why(asked, why, bound, factor, cheapest)),
-            *_implied(problem, counts),
-            *map(sentence, paradox_notes(problem, counts)),
-        ),
+        notes=(*reasons, *_implied(problem, counts), *paradox_notes(problem, counts)),
         conflict=why,
         reason=error if why is None else None,
         stranded=compiled is None,
@@ -340,38 +354,37 @@ def _golden(
 
 def _why(
     asked: Problem, why: Conflict, bound: float | None, factor: float | None, cheapest: dict[str, float] | None
-) -> Iterator[str]:
+) -> Iterator[Note]:
     if asked.alternates:
-        yield "Not even a mapping that does not suppress D can meet every bound; what follows is about such mappings."
-    yield "No mapping meets every bound."
-    yield from why.words
-    keep = " and keep the budgets" if asked.charges else ""
+        yield Note("diagnosis.not_even_seeing")
+    yield Note("diagnosis.infeasible")
+    yield from why.notes
     if bound is not None:
-        yield f"A way out: raise the parity bound to {bound:.7f}{keep}."
+        yield Note("diagnosis.raise_bound_alone" if asked.charges else "diagnosis.raise_bound", {"bound": bound})
     elif asked.parity:
-        yield "Larger parity bounds alone would not do."
+        yield Note("diagnosis.no_bound")
     if factor is not None:
-        keep = "keep the parity bound and " if asked.parity else ""
-        limits = ", ".join(
-            f"{charge.words} ≤ {limit:g} → {larger:.7f}"
+        limits = [
+            Note("diagnosis.limit", {"charge": charge.words, "limit": limit, "larger": larger})
             for charge in asked.charges
             for limit, larger in raised(charge, factor).items()
-        )
-        yield f"A way out: {keep}multiply the budgets by {factor:.6g} ({limits})."
+        ]
+        key = "diagnosis.raise_budgets_alone" if asked.parity else "diagnosis.raise_budgets"
+        yield Note(key, {"factor": factor, "limits": limits})
     elif asked.charges:
-        yield "Larger budgets alone would not do."
+        yield Note("diagnosis.no_budgets")
     if cheapest is not None:
-        least, times = cheapest["parity_bound"], cheapest["budget_factor"]
-        both = f"a parity bound of {least:.6g} with budgets times {times:.6g}"
-        if times <= 1:
-            both = "the larger parity bound alone"
-        elif least <= asked.smallest_bound:
-            both = "the larger budgets alone"
-        yield f"The cheapest of all, by relative increase: {both}."
+        fields = {"bound": cheapest["parity_bound"], "factor": cheapest["budget_factor"]}
+        key = "diagnosis.larger_both"
+        if fields["factor"] <= 1:
+            key = "diagnosis.larger_bound"
+        elif fields["bound"] <= asked.smallest_bound:
+            key = "diagnosis.larger_budgets"
+        yield Note("diagnosis.cheapest", {"change": Note(key, fields)})
 
 
-def _implied(problem: Problem, counts: Counts) -> Iterator[str]:
-    """Say what parity of rates and parity given the outcome leave of what an outcome tells, where that is little.
+def _implied(problem: Problem, counts: Counts) -> Iterator[Note]:
+    """Yield what parity of rates and parity given the outcome leave of what an outcome tells, where that is little.
 
     Groups that had different rates, get equal ones, and are relabelled alike at each original outcome get an outcome
     that tells nothing of the original one. With two outcomes, rates within a, and relabelling within b, of each other,
@@ -393,16 +406,13 @@ def _implied(problem: Problem, counts: Counts) -> Iterator[str]:
             gap = by_group[high] - by_group[low]
             if gap <= 0 or (a + b) / gap > TELLING:
                 continue
-            who = " and ".join(people.groups.words(int(groups[g])) for g in (low, high))
-            outcome = counts.domain.outcome.name
-            left = "tells nothing of the original one"
+            left = Note("diagnosis.nothing_left")
             if a + b > 0:
-                left = f"tells little of the original one: Pr(ŷ|y) differs by at most {(a + b) / gap:.3g} between them"
-            yield (
-                f"Rates of {outcome} were {by_group[low]:.4f} and {by_group[high]:.4f} among {who}. To bring them "
-                f"together and relabel both groups alike at each original outcome means that among them the released "
-                f"{outcome} {left}; relax one of the two bounds."
-            )
+                left = Note("diagnosis.little_left", {"difference": (a + b) / gap})
+            yield Note("diagnosis.relabelled_alike", {
+                "outcome": counts.domain.outcome.name, "low": by_group[low], "high": by_group[high],
+                "who": [people.groups.words(int(groups[g])) for g in (low, high)], "left": left,
+            })  # fmt: skip
 
 
 def _points(parity: Parity) -> float | None:

@@ -8,7 +8,6 @@ in this way is fitted anew.
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +22,6 @@ from evenhand.data.weighting import Weighting
 from evenhand.engines import AnyTable
 from evenhand.errors import (
     EvenhandError,
-    EvenhandWarning,
     InfeasibleError,
     Made,
     Option,
@@ -41,7 +39,8 @@ from evenhand.optimise.program import Multipliers, Program
 from evenhand.optimise.solve import Clock, from_tight, solve_along
 from evenhand.optimise.tabulate import tabulated
 from evenhand.render.chart import Picture
-from evenhand.render.section import Chart, Column, Line, Note, Point, Table
+from evenhand.render.finding import Finding
+from evenhand.render.section import Chart, Column, Fact, Kind, Line, Note, Point, Section, Table
 from evenhand.resources import Progress, heeding
 from evenhand.spec import Problem, check_problem, weighted_by, weighting_of
 from evenhand.tables import frame as table
@@ -54,17 +53,14 @@ if TYPE_CHECKING:
 
     from evenhand.use.model_frontier import Folded
 
-LOG = logging.getLogger("evenhand")
-
 EDGES_SHARE = 0.2
 """The share of the whole that finding the edges counts for in reports of progress."""
 
 MAPPINGS_SHARE = 0.1
 """The share of the whole that the mappings count for, where a model is trained as well."""
 
-
-MOST_TOLD = 3
-"""How many notes are logged; the frontier has them all."""
+MOST_NOTED = 3
+"""How many notes are shown; JSON has all."""
 
 EDGES = ("smallest_feasible", "lossless_from", "identity_from")
 TRACED = ("objective", "lower_bound", "gap", "max_violation", "status")
@@ -72,6 +68,9 @@ TRACED = ("objective", "lower_bound", "gap", "max_violation", "status")
 
 CHANGED = "changed"
 """One more, where people are counted."""
+
+KINDS: dict[str, Kind] = {"status": "text", CHANGED: "share"}
+"""The columns that are no plain numbers."""
 
 AXES = {
     "bound": "parity bound ε",
@@ -91,7 +90,7 @@ Edge = float | None | dict[float, float | None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Frontier:
+class Frontier(Finding):
     """Utility lost against the parity bound, the budget, or both. Made by :func:`evenhand.frontier`.
 
     Attributes
@@ -114,20 +113,28 @@ class Frontier:
         One row per budget: ``smallest_feasible``, ``lossless_from`` and ``identity_from``; NaN where there is none.
     smallest_budget : float or None
         Where budgets are swept at the problem's own bounds: the smallest limit (or factor) at which they can be met.
-    notes : tuple of str
-        What was remarkable at which point.
+    notes : tuple of Note
+        What was remarkable at which point, as ``to_json()`` writes it.
     utility : str
         The name of the utility measure.
     bare : pandas.DataFrame or None
         With an ``estimator``: one row, the same measures of the estimator trained without a bound.
+    confidence : float or None
+        The confidence of the problem, with whose margins every point is.
     """
 
     frame: pd.DataFrame
     edges: pd.DataFrame
     smallest_budget: float | None
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     utility: str
     bare: pd.DataFrame | None = None
+    confidence: float | None = None
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """All of it as data."""
+        return tuple(_sections(self))
 
     @property
     def smallest_feasible(self) -> Edge:
@@ -266,6 +273,28 @@ def _model_chart(frame: pd.DataFrame, bare: pd.DataFrame, fields: dict[str, Any]
         low="low", high="high", panel="measure", own_scale=True, notes=(Note("chart.out_of_fold"),), fields=fields,
         lines=tuple(Line("chart.bare", without[name], axis="y", panel=name) for name in MEASURES),
     )  # fmt: skip
+
+
+def _sections(found: Frontier) -> Iterator[Section]:
+    """Yield the sections in the order in which they are read."""
+    fields, notes = {"edges": Note("frontier.edges")}, []
+    if sure := found.confidence is not None:
+        fields = {"edges": Note("frontier.confidence", {"confidence": found.confidence})}
+        notes = [Note("frontier.margins")]
+    budget = Fact("smallest_budget", found.smallest_budget, "number", detail=found.smallest_budget is None)
+    edges = _numbers_of("by_budget", found.edges, most=0 if sure else None)
+    yield Section("edges", facts=(budget,), tables=(edges,), notes=tuple(notes), fields=fields)
+    remarks = Table("remarks", (Column("remark"),), tuple((note,) for note in found.notes), most=MOST_NOTED)
+    yield Section("points", tables=(_numbers_of("every_point", found.frame), remarks))
+    if found.bare is not None:
+        yield Section("without_a_bound", tables=(_numbers_of("measures", found.bare),))
+
+
+def _numbers_of(key: str, frame: pd.DataFrame, most: int | None = None) -> Table:
+    """Return a table; a terminal has no room for the ends of intervals."""
+    names = list(map(str, frame.columns))
+    detail = [name for name in names if name in ("lower_bound", "max_violation") or name.endswith(("_low", "_high"))]
+    return Table.of(key, frame, {**dict.fromkeys(names, "number"), **KINDS}, detail=detail, most=most)
 
 
 def frontier(
@@ -425,7 +454,8 @@ def _with_model(found: Frontier, model: Folded, report: Progress) -> Frontier:
     from evenhand.use.model_frontier import model_costs
 
     costs, bare, notes = model_costs(model, found.frame["bound"].tolist(), report)
-    return replace(found, frame=found.frame.join(costs), bare=bare, notes=found.notes + notes)
+    said = tuple(Note("text", {"text": text}) for text in notes)
+    return replace(found, frame=found.frame.join(costs), bare=bare, notes=found.notes + said)
 
 
 def frontier_around(
@@ -497,12 +527,8 @@ def _traced(
     problem: Problem, spots: Sequence[_Spot], points: Sequence[_Point], lines: Sequence[_Line],
     scale: _Budgets | None, least: float | None, *, factors: bool = False, people: bool = False,
 ) -> Frontier:  # fmt: skip
-    """Put what was found into tables, and tell what was remarkable."""
+    """Put what was found into tables, with what was remarkable."""
     notes = tuple(note for spot, point in zip(spots, points, strict=True) for note in _notes(spot, point, scale))
-    for note in notes[:MOST_TOLD]:
-        LOG.info("%s", note)
-    if len(notes) > MOST_TOLD:
-        LOG.info("%d more points were remarkable; see the frontier's notes", len(notes) - MOST_TOLD)
     swept = () if scale is None else (scale.column,)
     rows = {
         "bound_factor" if factors else "bound": [_number(spot.bound) for spot in spots],
@@ -513,7 +539,9 @@ def _traced(
         **{column: [line.budget for line in lines] for column in swept},
         **{name: [_number(getattr(line, name)) for line in lines] for name in EDGES},
     }
-    return Frontier(table(rows), table(edges), least, tuple(map(str, notes)), type(problem.utility).__name__)
+    return Frontier(
+        table(rows), table(edges), least, notes, type(problem.utility).__name__, confidence=problem.confidence
+    )
 
 
 def _number(value: float | None) -> float:
@@ -796,11 +824,11 @@ def _refitted(spot: _Spot, counts: Counts, clock: Clock, tell: Callable[[str], N
         return _Point("unsolved", notes=(*notes, error))
 
 
-def _notes(spot: _Spot, point: _Point, scale: _Budgets | None) -> Iterator[EvenhandWarning]:
-    """Give what is remarkable of a point, in pieces: each face words what an error advises."""
-    where = [] if spot.bound is None else [f"bound {spot.bound:g}"]
+def _notes(spot: _Spot, point: _Point, scale: _Budgets | None) -> Iterator[Note]:
+    """Yield what is remarkable of a point."""
+    where = [] if spot.bound is None else [Note("frontier.bound", {"bound": spot.bound})]
     if scale is not None:
-        where.append(f"{scale.column.replace('_', ' ')} {spot.line.budget:g}")
-    for note in point.notes:
-        pieces = (note,) if isinstance(note, str) else note.pieces
-        yield EvenhandWarning(f"{', '.join(where)}: ", *pieces)
+        key = "frontier.budget_limit" if scale.column == "budget_limit" else "frontier.budget_factor"
+        where.append(Note(key, {"budget": spot.line.budget}))
+    for what in point.notes:
+        yield Note("frontier.at", {"where": where, "what": what})

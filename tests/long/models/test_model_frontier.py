@@ -14,6 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
 import evenhand as eh
+from evenhand.render.sentences import sentence
 from evenhand.tables import dealt_folds, read
 
 pytestmark = pytest.mark.turns(4)
@@ -110,7 +111,9 @@ def test_infeasible_points_cost_nothing_and_are_reported_in_one_line():
     assert told[0].filename == __file__
     assert found.frame["auc"].isna().tolist() == [True] * 3 + [False]
     assert len(Counting.trainings) == 2 * (1 + 1)
-    assert any("outside the problem" in note for note in found.notes), "what a fit warns of is kept, not repeated"
+    assert any("outside the problem" in sentence(note) for note in found.notes), (
+        "what a fit warns of is kept, not repeated"
+    )
     assert found.chart().to_svg().count("<svg") == 1
 
 
