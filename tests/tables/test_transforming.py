@@ -765,6 +765,16 @@ class TestFilesThatKeepTheBound:
             mapping.release(new, draw="balanced")
         assert "cells that nobody had are too many to balance each of them" in str(said[-1].message)
 
+    @pytest.mark.parametrize("people", [40, 1500])
+    def test_new_cells_are_counted_in_the_order_in_which_they_occur(self, people):
+        """Where kinds are more than rows, and where they are fewer; many cells have one row."""
+        mapping, new = with_new_cells(2, "plain", people)
+        located = transforming.locate(mapping.release_mode, tables.read(new))
+        at = np.flatnonzero(located.known & ~located.sourced)
+        counted = new.iloc[at].groupby(list(new), sort=False).size().tolist()
+        assert list(located.new_cells(at).values()) == counted
+        assert 1 in counted
+
     def test_only_new_cells_that_somebody_is_in_are_counted(self, monkeypatch):
         """A table of few people has values whose combinations are nobody's."""
         mapping, new = with_new_cells(2, "plain", people=40)
