@@ -3,8 +3,10 @@
     .venv/bin/python scripts/mutants.py --seed 30 --number 60
 
 A mutant is one changed operator, comparison, constant or condition in the statement of problems, the optimiser, the
-kernel or the drawing of rows. It is killed when a test of ``make test`` fails. The tests that mirror the changed file
-run first; only what survives those meets all of them. Results are appended to ``build/mutants.jsonl``, and an
+kernel or the drawing of rows. It is killed when a test of ``make test`` fails. Each meets the tests that mirror the
+changed file. Those that survive them are put into one tree together, which meets all tests; each test that fails there
+runs on each of these mutants alone. (Two that undo each other would be missed.) At the end the tests that killed run
+without any change: one that fails then says nothing. Results are appended to ``build/mutants.jsonl``, and an
 interrupted run with the same seed continues there.
 """
 
@@ -15,14 +17,18 @@ import ast
 import json
 import os
 import random
+import re
+import resource
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import Queue
@@ -109,9 +115,7 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
             if isinstance(child, SKIPPED) or named:
                 continue
             if isinstance(child, ast.FunctionDef):
-                for statement in child.body:
-                    yield from changes(statement)
-                    yield from walk(statement)
+                yield from walk(ast.Module(child.body, []))
                 continue
             yield from changes(child)
             yield from walk(child)
@@ -144,27 +148,52 @@ def near(tree: Path, file: str) -> list[str]:
     return []
 
 
-def survives(tree: Path, mutant: Mutant, select: list[str], limit: float) -> bool:
-    """Run the tests on a mutant, those nearby first; whether all of them pass. A mutant that hangs is noticed."""
-    path = tree / mutant.file
-    raw = path.read_bytes()
-    path.write_bytes(raw[: mutant.start] + mutant.after.encode() + raw[mutant.end :])
-    environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *select]
+def run(tree: Path, arguments: list[str], limit: float) -> tuple[int, list[str]]:
+    """Run tests of a tree; the exit code, and which failed. The code is that of a signal if they do not end."""
+    shutil.rmtree(tree / ".hypothesis", ignore_errors=True)  # It remembers what failed for other mutants.
+    environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     try:
-        for where in (near(tree, mutant.file), []):
-            run = subprocess.run(
-                [*command, *where], cwd=tree, env=environment, capture_output=True, timeout=limit, check=False
-            )
-            if run.returncode == 1 or run.returncode == 2:
-                return False
-            if run.returncode not in (0, 5):
-                raise RuntimeError(f"{mutant}: {run.stdout[-2000:].decode()}")
+        ended = subprocess.run(
+            command, cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace", timeout=10 * limit, check=False,
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return False
+        return -signal.SIGKILL, []
+    if ended.returncode == 4 and "while loading conftest" not in ended.stdout:
+        raise RuntimeError(f"{shlex.join(command)}: {ended.stdout[-2000:]}")
+    return ended.returncode, re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", ended.stdout, re.MULTILINE)
+
+
+@contextmanager
+def changed(tree: Path, mutants: Iterable[Mutant]) -> Iterator[None]:
+    """Change files of a tree for a while, the last places first: the others stay where they are."""
+    before = {mutant.file: (tree / mutant.file).read_bytes() for mutant in mutants}
+    for mutant in sorted(mutants, key=lambda mutant: -mutant.start):
+        raw = (tree / mutant.file).read_bytes()
+        (tree / mutant.file).write_bytes(raw[: mutant.start] + mutant.after.encode() + raw[mutant.end :])
+    try:
+        yield
     finally:
-        path.write_bytes(raw)
-    return True
+        for file, raw in before.items():
+            (tree / file).write_bytes(raw)
+
+
+def functions(failed: Iterable[str]) -> list[str]:
+    """Return tests without their cases, whose names may hold anything."""
+    return sorted({test.partition("[")[0] for test in failed})
+
+
+def killer(tree: Path, mutant: Mutant, arguments: list[str], limit: float) -> str | None:
+    """Return the test that notices a mutant, or how pytest ended; None if it survives."""
+    with changed(tree, [mutant]):
+        code, failed = run(tree, ["-x", *arguments], limit)
+    return None if code in (0, 5) else failed[0] if failed else f"exit code {code}"
+
+
+def said(mutant: Mutant) -> str:
+    """Return a mutant in one line."""
+    return f"{mutant.file}:{mutant.line}: {mutant.before!r} -> {mutant.after!r}"
 
 
 def main() -> None:
@@ -173,45 +202,59 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=30)
     options.add_argument("--number", type=int, default=60)
     options.add_argument("--jobs", type=int, default=2)
-    options.add_argument("--limit", type=float, default=900.0, help="seconds for one run of the tests")
+    options.add_argument("--limit", type=float, default=600.0, help="seconds of processor time for one run of tests")
     options.add_argument("--select", default="--quick", help="arguments of pytest that choose the quick tests")
     options.add_argument("--results", type=Path, default=ROOT / "build" / "mutants.jsonl")
     given = options.parse_args()
+    resource.setrlimit(resource.RLIMIT_CPU, (int(given.limit), int(given.limit)))  # For each process that is started.
     given.results.parent.mkdir(parents=True, exist_ok=True)
-    done = {}
+    met: dict[str, dict[Mutant, str | None]] = {"near": {}, "all": {}}
     if given.results.is_file():
         for line in given.results.read_text(encoding="utf-8").splitlines():
             entry = json.loads(line)
-            done[json.dumps(entry["mutant"], sort_keys=True)] = entry["survived"]
-    mutants = chosen(given.seed, given.number)
+            met[entry["met"]][Mutant(**entry["mutant"])] = entry["killer"]
+    mutants, select = chosen(given.seed, given.number), shlex.split(given.select)
     trees: Queue[Path] = Queue()
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(given.jobs) as pool:
         for job in range(given.jobs):
             tree = Path(folder) / str(job)
             left_out = shutil.ignore_patterns(".git", ".venv*", "build", ".*_cache", ".hypothesis")
             shutil.copytree(ROOT, tree, ignore=left_out)
             trees.put(tree)
 
-        def judge(mutant: Mutant) -> bool:
-            key = json.dumps(asdict(mutant), sort_keys=True)
-            if key not in done:
+        def judge(mutant: Mutant, which: str, tests: list[str] | None = None) -> str | None:
+            if mutant not in met[which]:
                 tree = trees.get()
                 try:
-                    done[key] = survives(tree, mutant, shlex.split(given.select), given.limit)
+                    where = near(tree, mutant.file) if tests is None else tests
+                    found = killer(tree, mutant, [*select, *where], given.limit)
                 finally:
                     trees.put(tree)
+                met[which][mutant] = found
                 with given.results.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps({"mutant": asdict(mutant), "survived": done[key]}) + "\n")
-                change = f"{mutant.file}:{mutant.line}: {mutant.before!r} -> {mutant.after!r}"
-                print("survived" if done[key] else "killed  ", change, flush=True)
-            return done[key]
+                    file.write(json.dumps({"mutant": asdict(mutant), "met": which, "killer": found}) + "\n")
+                print(f"{said(mutant)}: {found or 'survives'} ({which})", flush=True)
+            return met[which][mutant]
 
-        with ThreadPoolExecutor(given.jobs) as pool:
-            survived = [mutant for mutant, alive in zip(mutants, pool.map(judge, mutants), strict=True) if alive]
+        killers = dict(zip(mutants, pool.map(lambda mutant: judge(mutant, "near"), mutants), strict=True))
+        left, tree = [mutant for mutant, killer in killers.items() if killer is None], trees.queue[0]
+        if any(mutant not in met["all"] for mutant in left):
+            with changed(tree, left):
+                together = ["-n", str(given.jobs), "--dist", "worksteal", "--continue-on-collection-errors"]
+                failed = functions(run(tree, [*select, *together], given.limit)[1])
+            print(f"{len(left)} together: {len(failed)} tests fail", flush=True)
+            if failed:
+                list(pool.map(lambda mutant: judge(mutant, "all", failed), left))
+        killers |= {mutant: met["all"].get(mutant) for mutant in left}
+        tests = functions([killer for killer in killers.values() if killer and "::" in killer])
+        wrong = run(tree, [*select, *tests], given.limit)[1] if tests else []
+    survived = [mutant for mutant, killer in killers.items() if killer is None]
     print(f"{len(mutants) - len(survived)} of {len(mutants)} killed, seed {given.seed}")
     print("survivors by area:", dict(Counter(mutant.file.split("/")[2] for mutant in survived)))
     for mutant in survived:
-        print(f"  {mutant.file}:{mutant.line}: {mutant.before!r} -> {mutant.after!r}")
+        print(f"  {said(mutant)}")
+    if wrong:
+        sys.exit(f"without any change these fail as well: {wrong}")
 
 
 if __name__ == "__main__":

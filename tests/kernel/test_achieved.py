@@ -87,6 +87,22 @@ def test_pairwise_parity_is_every_ordered_pair(seed):
     assert part.value.max() == pytest.approx(worst)
 
 
+def test_rates_in_released_segments_are_of_those_released_there():
+    parity = eh.TargetParity(0.2, given=["score"], released=True)
+    counts = eh.count(small_problem(), small_frame())
+    compiled = compile_problem(small_problem(), counts)
+    kernel = compiled.kernel((1 / np.diff(compiled.program.starts))[compiled.program.source])
+    part = parity_achieved(comparisons(parity, counts), counts, kernel)
+    mass = counts.weight[kernel.rows] * kernel.probability
+    group, (score, hired) = counts.d[kernel.rows], np.divmod(kernel.targets, 2)
+    expected = [
+        mass[here & (hired == outcome)].sum() / mass[here].sum()
+        for here in ((group == d) & (score == s) for d, s in itertools.product(range(2), repeat=2))
+        for outcome in range(2)
+    ]
+    assert sorted(part.rate) == pytest.approx(sorted(expected))
+
+
 def test_the_identity_changes_nothing():
     problem, counts = small_problem(), eh.count(small_problem(), small_frame())
     kernel = identity(counts.domain.xy(counts.x, counts.y))

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.kernel.draws import DRAW_BITS, balanced_draws, keyed_draw, keyed_draws, seeded_draws, thresholds
+from evenhand.kernel.draws import (
+    DRAW_BITS,
+    balanced_draws,
+    common_words,
+    keyed_draw,
+    keyed_draws,
+    seeded_draws,
+    thresholds,
+)
 
 TOP = 2**DRAW_BITS
 
@@ -43,6 +51,13 @@ def test_draws_by_position_come_in_pieces():
     pieces = [seeded_draws(5, size, "apply", purpose="age", first=at) for at, size in ((0, 1), (1, 600), (601, 399))]
     assert np.array_equal(whole, np.concatenate(pieces))
     assert not np.array_equal(whole, seeded_draws(5, 1000, "apply"))
+
+
+def test_the_same_seed_draws_the_same_for_ever():
+    """What somebody released with a seed and wrote down can be released again by every later version."""
+    assert seeded_draws(7, 2, "release").tolist() == [2258765791987318, 2705879483648316]
+    assert seeded_draws(7, 2, "apply", purpose="age").tolist() == [1021273892941967, 3655444491703123]
+    assert common_words(7, "release").random_raw(2).tolist() == [4969084561088796225, 9235666378710188577]
 
 
 @given(sizes=st.lists(st.integers(1, 60), min_size=1, max_size=5), share=st.floats(0, 1), seed=st.integers(0, 10**6))

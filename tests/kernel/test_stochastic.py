@@ -5,6 +5,7 @@ from scipy.stats import chisquare
 import evenhand as eh
 from evenhand.kernel import Kernel, for_apply, gather, identity
 from evenhand.kernel.draws import DRAW_BITS, seeded_draws
+from evenhand.kernel.stochastic import LARGEST_GUIDE
 
 
 def random_kernel(rng, rows=50):
@@ -26,7 +27,9 @@ def test_thresholds_end_at_exactly_two_to_the_52():
     assert shares / 2**DRAW_BITS == pytest.approx(kernel.probability, abs=1e-14)
 
 
-def test_pick_is_the_first_threshold_above_the_draw():
+@pytest.mark.parametrize("largest", [LARGEST_GUIDE, 0], ids=["by a guide", "by halves"])
+def test_pick_is_the_first_threshold_above_the_draw(largest, monkeypatch):
+    monkeypatch.setattr("evenhand.kernel.stochastic.LARGEST_GUIDE", largest)
     kernel = random_kernel(np.random.default_rng(1))
     rng = np.random.default_rng(2)
     rows, draws = rng.integers(0, len(kernel), 3000), rng.integers(0, 2**DRAW_BITS, 3000)

@@ -117,7 +117,7 @@ def ordinary(rows):
     return [row for row in rows if "suppress_protected" not in MODES[row[4]]]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(keep=1)
 @pytest.mark.parametrize(("number", "row"), list(enumerate(ordinary(all_pairs()))))
 def test_typical_rows_are_the_mean_row_within_everybodys_budget(number, row):
     problem, frame = problem_of(row, number), with_gaps(number)

@@ -57,6 +57,15 @@ def test_kinds_that_nobody_is_of_change_nothing(table):
     assert np.array_equal(strata.allot(people, 4, "release").draws(again, rank)[known], found[known])
 
 
+def test_parts_are_people_of_the_same_levels(table):
+    kernel, levels, rows, known, _ = table
+    strata = Strata(kernel, 3, [SEX, AGE], [1, 2])
+    number = strata.number(levels.__getitem__, rows, known)[known]
+    for part, names in zip(strata.parts(strata.keys[number]), (["sex"], ["sex", "age"]), strict=True):
+        own = list(zip(*(levels[name][known].tolist() for name in names), strict=True))
+        assert len(set(zip(part.tolist(), own, strict=True))) == len(set(own)) == len(set(part.tolist()))
+
+
 def test_people_of_a_stratum_share_row_and_part_and_others_do_not(table):
     _, levels, rows, known, _ = table
     number, people, _ = drawn(*table, [])

@@ -43,7 +43,11 @@ FRAME = pd.DataFrame(
 )
 
 
-@pytest.mark.parametrize("given", [TABLE, Model(), FRAME], ids=["table", "classifier", "frame"])
+@pytest.mark.parametrize(
+    "given",
+    [TABLE, Model(), FRAME, FRAME[FRAME["hired"].eq(1)]],
+    ids=["table", "classifier", "frame", "one of two outcomes"],
+)
 def test_a_models_own_probabilities_are_protected(given):
     mapping = eh.fit(problem(given), leaning_frame())
     assert mapping.objective > 1e-5

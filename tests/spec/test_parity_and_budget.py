@@ -14,6 +14,15 @@ def test_ratio_at_zero():
     assert value.tolist() == pytest.approx([0.0, np.inf, 1.0, 0.5])
 
 
+def test_a_ratio_is_said_with_what_is_required_or_allowed():
+    assert eh.Ratio().beside(0.4, 0.5, 0.1) == "ratio 0.8000, at least 0.9000 required"
+    assert eh.Ratio().beside(0.6, 0.5, 0.1) == "ratio 1.2000, at most 1.1000 allowed"
+
+
+def test_two_rates_of_zero_are_equal():
+    assert eh.LogRatio().said(0.0, 0.0) == "1.00 times"
+
+
 DISTANCES = [eh.Ratio(), eh.Difference(), eh.LogRatio(), eh.FourFifths(1)]
 
 

@@ -1,6 +1,7 @@
 """Every statement is the same in TOML, and a wrong one is told by its key."""
 
 import math
+import tomllib
 
 import numpy as np
 import pytest
@@ -44,6 +45,12 @@ def test_every_form_round_trips(form):
     problem = of(**form)
     assert again(problem) == problem
     assert hash(again(problem)) == hash(problem)
+
+
+def test_what_a_part_leaves_at_its_default_is_not_written():
+    written = tomllib.loads(small_problem().to_toml())
+    assert written["parity"] == [{"kind": "pairwise", "bound": 0.2}]
+    assert written["distortion"]["rules"]["score"] == {"rule": "ordinal", "step": 1}
 
 
 def test_a_function_is_written_once_it_is_tabulated():

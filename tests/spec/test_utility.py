@@ -44,6 +44,11 @@ def energy():
     return u.Bregman(lambda t: t**2, lambda t: 2 * t, lambda t: np.full_like(t, 2.0))
 
 
+def energy_by_quotients():
+    """No number at 0 itself, neither the generator nor its derivative; mass may go there all the same."""
+    return u.Bregman(lambda t: t**3 / t, lambda t: 2 * t**2 / t, lambda t: np.full_like(t, 2.0))
+
+
 def largest_gain(**options):
     return u.Quasiconvex(lambda p, r: np.max(r - p), lambda p, level: (np.eye(len(p)), p + level), **options)
 
@@ -141,6 +146,7 @@ def test_values_by_hand(measure, expected):
         (reverse_by_hand(), 0.0, np.inf),
         (entropy(), 0.5, np.inf),
         (energy(), 0.25, 0.25),
+        (energy_by_quotients(), 0.25, 0.25),
     ],
     ids=named,
 )
@@ -614,6 +620,16 @@ def test_sublevel_sets_may_be_sparse_and_values_may_be_infinite():
     u.Quasiconvex(u.MaxRelativeChange().value, rows).check(P)
     everything = u.Quasiconvex(lambda p, r: float(np.any(r != p)), lambda p, level: (np.eye(4), p + np.floor(level)))
     everything.check(P)
+
+
+def test_of_few_levels_each_is_looked_at():
+    """A value of 0, 1 or 2, whose sublevel sets hold everything from 1 on."""
+    steps = u.Quasiconvex(
+        lambda p, r: float(np.any(r > p + 0.1)) + float(np.any(r > p + 0.2)),
+        lambda p, level: (np.eye(4), p + (0.1 if level < 1 else 1.0)),
+    )
+    with pytest.raises(eh.SpecError, match=r"lies inside its sublevel set of the level 1\.5"):
+        steps.check(np.full(4, 0.25))
 
 
 def gain(value=None, sublevel=None, **options):

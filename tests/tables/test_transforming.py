@@ -555,6 +555,14 @@ class TestBalanced:
         assert chance.max() > 0.05
 
 
+def test_a_mode_that_changes_nothing_says_so():
+    """Where features are fixed, apply mode has nothing to change."""
+    fixed = shared_fit(small_problem(distortion=eh.Distortion({"hired": eh.Nominal(1)})), small_frame())
+    assert fixed.apply_mode.changes_nothing
+    assert not fixed.release_mode.changes_nothing
+    assert not shared_fit(small_problem(), small_frame()).apply_mode.changes_nothing
+
+
 def many_cells(outcomes, cells, seed):
     """Train mode of a random kernel on many small cells, of four groups by two columns; and a table of their people."""
     rng = np.random.default_rng(seed)
@@ -756,6 +764,26 @@ class TestFilesThatKeepTheBound:
         with pytest.warns(eh.EvenhandWarning) as said:
             mapping.release(new, draw="balanced")
         assert "cells that nobody had are too many to balance each of them" in str(said[-1].message)
+
+    @pytest.mark.parametrize("people", [40, 1500])
+    def test_new_cells_are_counted_in_the_order_in_which_they_occur(self, people):
+        """Where kinds are more than rows, and where they are fewer; many cells have one row."""
+        mapping, new = with_new_cells(2, "plain", people)
+        located = transforming.locate(mapping.release_mode, tables.read(new))
+        at = np.flatnonzero(located.known & ~located.sourced)
+        counted = new.iloc[at].groupby(list(new), sort=False).size().tolist()
+        assert list(located.new_cells(at).values()) == counted
+        assert 1 in counted
+
+    def test_only_new_cells_that_somebody_is_in_are_counted(self, monkeypatch):
+        """A table of few people has values whose combinations are nobody's."""
+        mapping, new = with_new_cells(2, "plain", people=40)
+        located = transforming.locate(mapping.release_mode, tables.read(new))
+        cells = new[located.known & ~located.sourced].drop_duplicates()
+        for most, pooled in ((len(cells), False), (len(cells) - 1, True)):
+            monkeypatch.setattr("evenhand.kernel.strata.MOST_CELLS", most)
+            done = transforming.transform_piece(mapping.release_mode, tables.read(new), How(0, draw="balanced"))
+            assert done.tally.pooled == pooled
 
     def test_what_crosses_is_warned_of(self):
         data = eh.datasets.load("compas")

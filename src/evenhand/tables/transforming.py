@@ -574,7 +574,7 @@ def transform_piece(
     located = locate(mode, table, text=text, first=first)
     if drawn is None and how.balanced:
         drawn, together = _together(mode, table, located, how)
-    moves = moves_of(mode, len(table), located, drawn or draws(mode, table, located, how, first=first))
+    moves = moves_of(mode, len(table), located, drawn or independent_draws(mode, table, how, first=first))
     done = write(mode, table, moves, how, first=first, text=text)
     done = replace(done, tally=replace(done.tally, unlike=located.unlike), moves=moves)
     if together is not None:
@@ -644,10 +644,8 @@ def _cells(axis: Axis, levels: Levels) -> Cells:
     return np.where(new, NO_LEVEL, cells)
 
 
-def draws(mode: Transformer, table: Table, located: Located, how: How, *, first: int = 0) -> Draws:
+def independent_draws(mode: Transformer, table: Table, how: How, *, first: int = 0) -> Draws:
     """Return one draw per row; ``first`` is the position of the first row, where a table comes in pieces."""
-    if how.balanced:
-        return _together(mode, table, located, how)[0]
     if how.key is not None:
         return single_draws(mode, table, how, first=first).__getitem__
     return lambda block: seeded_draws(how.seed, block.stop - block.start, mode.name, first=first + block.start)

@@ -142,6 +142,15 @@ def test_an_outcome_the_target_rules_out_has_no_moves():
     assert set(compiled.moves.target % 3) == {0, 1}
 
 
+@pytest.mark.parametrize("utility", [eh.ReverseKL(), eh.PearsonChi2(), eh.MaxRelativeChange()], ids=str)
+def test_where_a_measure_bars_new_cells_nobody_may_go_there(utility):
+    frame = small_frame()
+    frame = frame[~(frame["score"].eq(1) & frame["hired"].eq(0))]
+    for measure, reached in ((eh.KL(), {0, 1, 2, 3}), (utility, {0, 1, 3})):
+        problem = small_problem(utility=measure)
+        assert set(compile_problem(problem, eh.count(problem, frame)).moves.target) == reached
+
+
 def test_an_outcome_that_one_group_can_never_have_is_closed_to_all():
     frame = small_frame()
     frame.loc[frame["group"].eq("b"), "hired"] = 0

@@ -238,6 +238,13 @@ class TestWhoAnswers:
         monkeypatch.setattr(limits, limit, 0)
         assert limits.suitable(program) is None
 
+    @pytest.mark.usefixtures("always")
+    def test_so_do_those_of_few_rates_and_many_rows_of_parity(self, monkeypatch):
+        program = program_of(small_problem())
+        assert program.n_rates < len(program.parity)
+        monkeypatch.setattr(limits, "MOST_RATES", program.n_rates)
+        assert limits.suitable(program) is None
+
     @pytest.mark.parametrize("rule", [eh.Free(), eh.Ordinal(1, max_steps=1)], ids=str)
     def test_pairs_are_counted_as_they_are_laid_out(self, rule):
         """Once for owners that are put together: of free moves there are a tenth of what owners have one by one."""

@@ -4,10 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from families import small_frame, small_problem
 
 import evenhand as eh
 from evenhand.errors import SolverError
 from evenhand.optimise.compile import compile_problem
+from evenhand.optimise.solve import Clock, edges
+from evenhand.optimise.solve.model import relief_at
 from evenhand.optimise.solve.structured import limits, room
 from evenhand.optimise.solve.structured.room import RoomAlong
 
@@ -37,6 +40,21 @@ def test_without_rows_there_is_no_room_to_look_for(compas):
     program = compile_problem(compas.problem, compas.counts).program
     with pytest.raises(SolverError, match="no room"):
         RoomAlong().most_room(program, np.zeros(len(program.parity)), program.original, lambda share: None)
+
+
+def test_there_is_as_much_as_in_one_linear_programme():
+    rules = eh.Distortion({"score": eh.Ordinal(1), "hired": eh.Ordinal(1)})
+    problem = small_problem(distortion=rules, parity=[eh.TargetParity(0.7)], budget=eh.ExpectedDistortion(0.1))
+    program = compile_problem(problem, eh.count(problem, small_frame())).program
+    near = program.rates @ program.stays
+    scale = np.where(program.soft, np.maximum(relief_at(program, near), edges.LEAST_RELIEF), 0.0)
+    found = RoomAlong().most_room(program, scale, program.original, lambda share: None)
+    general = edges.roomiest(program, Clock(), near, program.original, RoomAlong())
+    room, most, stays = (
+        np.min(program.parity_slack(x)[program.soft] / scale[program.soft]) for x in (found, general, program.stays)
+    )
+    assert room == pytest.approx(most, abs=1e-8)
+    assert room > stays + 0.01
 
 
 @pytest.fixture

@@ -1,9 +1,11 @@
 """The steps: how far they can go, with every share of a correction."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from evenhand.optimise.solve.structured.steps import Point, longest_with
+from evenhand.optimise.solve.structured.steps import Point, lengths, longest_with
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -21,6 +23,14 @@ def test_what_never_falls_goes_on_for_ever():
     ones = np.ones(3)
     assert longest_with(ones, ones, ones, np.array([0.5, 1.0]), ones > 0).tolist() == [np.inf, np.inf]
     assert longest_with(ones, -ones, ones, np.array([0.5, 1.0]), ones < 0).tolist() == [np.inf, np.inf]
+
+
+def test_a_step_ends_short_of_zero_and_is_never_more_than_whole():
+    z, s = np.array([1.0, 2.0, 1.0]), np.array([1.0, 4.0])
+    form = SimpleNamespace(signed=(np.array([True, True, False]), np.array([True, True])))
+    for fall, length in ((0.5, 1.0), (0.95, 0.9 / 0.95), (1.0, 0.9), (4.0, 0.9 / 4)):
+        point, step = (Point(z, s, *3 * [s]), Point(np.array([-fall, 1.0, -9.0]), np.array([1.0, -4 * fall]), *3 * [s]))
+        assert lengths(form, point, step, 0.9) == pytest.approx((length, length))
 
 
 def test_a_point_moves_by_two_lengths():
