@@ -30,7 +30,7 @@ def test_the_screen_the_document_and_the_page(versions, inside):
         "Of the statements 2 settings differ: parity[0].bound 0.2 → 0.15; budget[0].limit 0.45 → 0.6.",
         "In expectation over the draws, at least",
         "get another outcome from B than from A",
-        "compared on the 200 people of the table",
+        "Compared on the 200 people of the table",
         "What each costs",
         "both.html",
     ):
@@ -39,14 +39,21 @@ def test_the_screen_the_document_and_the_page(versions, inside):
     complained(inside("compare", "a.mapping", "b.mapping", "--out", "both.html"), "exists already; --force")
     found = document(inside("compare", "a.mapping", "b.mapping", "--out", "both.html", "--force", "--json"))
     assert found["command"] == "compare"
-    assert [row["setting"] for row in found["statement"]] == ["parity[0].bound", "budget[0].limit"]
-    assert found["written"] == {"page": "both.html"}
-    named, prints = found["mappings"]
+    assert [row["setting"] for row in found["compared_statement"]["statement"]] == [
+        "parity[0].bound",
+        "budget[0].limit",
+    ]
+    assert found["written"]["page"] == "both.html"
+    named, prints = found["compared"]["mappings"]
     assert (named["a"], named["b"]) == ("a.mapping", "b.mapping")
     assert f"A a.mapping, fingerprint {prints['a'][:12]}" in " ".join(said.split())
     page = (versions / "both.html").read_text(encoding="utf-8")
-    assert f"<b>B</b>: b.mapping, fingerprint {prints['b']}" in page
-    assert {row["what"] for row in found["costs"]} >= {"utility loss", "certificate", "price of parity[0]"}
+    assert f"<dt>B</dt><dd>b.mapping, fingerprint {prints['b']}</dd>" in page
+    assert {row["what"] for row in found["compared_costs"]["costs"]} >= {
+        "utility loss",
+        "certificate",
+        "price of parity[0]",
+    }
 
 
 def test_small_groups_and_cells_are_neither_on_the_screen_nor_in_the_json(versions, inside):
@@ -54,9 +61,9 @@ def test_small_groups_and_cells_are_neither_on_the_screen_nor_in_the_json(versio
     assert shown.returncode == 0, shown.stderr
     found = document(inside("compare", "a.mapping", "b.mapping", "--hide-below", "10000", "--json"))
     for name in ("rates", "groups", "cells"):
-        assert not found[name]
-        hidden = found["hidden"][name]
-        assert f"{hidden} of {hidden} rows are not shown: they have fewer than 10000 people" in flat(shown.stdout)
+        assert not found[f"compared_{name}"][name]
+        hidden = found[f"compared_{name}"]["hidden"]
+        assert f"{hidden} of {hidden} rows are not shown: fewer than 10000 people" in flat(shown.stdout)
     assert "After A" not in shown.stdout
 
 
@@ -65,7 +72,7 @@ def test_the_screen_tells_the_outcomes_that_the_words_tell(versions, inside):
     found = document(inside("compare", "a.mapping", "b.mapping", "--json"))
     table = inside("compare", "a.mapping", "b.mapping").stdout.split("Each group's rates")[1].split("Who is changed")[0]
     rows = [line for line in table.splitlines() if line.count("%") >= 3]
-    assert len(rows) == len(found["rates"])
+    assert len(rows) == len(found["compared_rates"]["rates"])
 
 
 @pytest.mark.slow
@@ -78,7 +85,7 @@ def test_a_missing_value_is_allowed_as_the_error_advises(versions, inside):
     complained(inside("compare", "a.mapping", "b.mapping", "--table", "gap.csv"), "--missing level")
     shown = inside("compare", "a.mapping", "b.mapping", "--table", "gap.csv", "--missing", "level")
     assert shown.returncode == 0, shown.stderr
-    assert "compared on the 199 people of the table" in flat(shown.stdout)
+    assert "Compared on the 199 people of the table" in flat(shown.stdout)
     misused(inside("compare", "a.mapping", "b.mapping", "--missing", "level"), "--missing", "goes with --table")
 
 
@@ -118,4 +125,4 @@ def test_cells_of_many_columns_can_be_read_in_80_columns(compas, compas_mapping,
     whole = set(re.findall(r"[\w-]+", " ".join(line[:38] for line in cells.splitlines())))
     for word in ("African-American", "Caucasian", "Less", "Greater", "than", "c_charge_degree", "priors_count"):
         assert word in whole, word
-    assert "rows are not shown: they have fewer than 20 people" in cells
+    assert "rows are not shown: fewer than 20" in cells

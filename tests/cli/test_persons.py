@@ -20,13 +20,14 @@ def test_one_person(named, inside):
     shown = inside(*EXPLAIN, "--where", "id=p-60")
     assert shown.returncode == 0, shown.stderr
     said = flat(shown.stdout)
-    assert "id=p-60: what may become of them in train mode" in said
-    assert "20 fitted people have the same group, features and outcome" in said
+    assert "What may become of them in train mode" in said
+    assert "20 fitted people have the same features, group and outcome" in said
     assert "they stay as they are with a probability of" in said
     found = document(inside(*EXPLAIN, "--where", "row=61", "--json"))
-    assert found["person"]["levels"] == {"group": "a", "score": "1", "hired": "0"}
-    assert found["person"]["mode"] == "release"
-    assert document(inside(*EXPLAIN, "--where", "id=p-60", "--mode", "apply", "--json"))["person"]["mode"] == "apply"
+    assert found["person"]["explained"]["levels"] == {"group": "a", "score": "1", "hired": "0"}
+    assert found["person"]["explained"]["mode"] == "release"
+    applied = document(inside(*EXPLAIN, "--where", "id=p-60", "--mode", "apply", "--json"))
+    assert applied["person"]["explained"]["mode"] == "apply"
 
 
 @pytest.mark.slow
@@ -42,7 +43,7 @@ def test_a_value_that_is_missing_is_told_with_the_row_of_the_file(named, inside)
 def test_without_outcomes_it_is_apply_mode(named, inside):
     small_frame().drop(columns="hired").assign(id=range(200)).to_csv(named / "new.csv", index=False)
     found = document(inside("explain", "fine.mapping", "new.csv", "--where", "id=3", "--json"))
-    assert found["person"]["mode"] == "apply"
+    assert found["person"]["explained"]["mode"] == "apply"
 
 
 @pytest.mark.parametrize("draw", [("--draw", "balanced", "--seed", "5"), ("--key", "id", "--seed", "5")])
@@ -58,9 +59,12 @@ def test_what_was_drawn(named, inside, draw):
     assert {name: str(value) for name, value in drawn["values"].items()} == {
         name: str(after.loc[changed, name]) for name in ("score", "hired")
     }
-    likely = [each["probability"] for each in found["person"]["results"]]
+    likely = [each["probability"] for each in found["person"]["explained"]["results"]]
     assert drawn["probability"] in likely
-    assert found["person"]["unlike"]["words"]
+    assert found["person"]["unlike"]["notes"]
+    both = flat(inside(*told, f"id=p-{changed}", "--and", "id=p-0").stdout)
+    assert both.count("Why the two differ") == 1
+    assert both.index("id=p-0 ") < both.index("Why the two differ")
     said = flat(inside(*told, f"id=p-{changed}").stdout)
     assert f"in row {changed + 1} of out.csv" in said
     assert "became" in said

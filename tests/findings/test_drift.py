@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 import evenhand as eh
 from evenhand.findings import drift as module
-from evenhand.findings.drift import Beside, Sample, drift, new_values
+from evenhand.findings.drift import Beside, Moved, Sample, drift, new_values
 from evenhand.findings.naming import source_codes
 
 pytestmark = pytest.mark.turns(4)
@@ -106,7 +106,7 @@ def test_a_column_that_moved_is_told_and_others_are_not():
     batch["f1"] = batch["f1"].where(np.random.default_rng(0).random(len(batch)) > 0.15, 0)
     table = found(fitted, batch)
     assert table.loc["f1", "drifted"]
-    assert table.loc["f1", "moved"].startswith("0: ")
+    assert table.loc["f1", "moved"].level == "0"
     assert table.loc["f1", "chance"] < 0.01
     assert not table.loc[["d", "f0", "y"], "drifted"].any()
 
@@ -118,7 +118,7 @@ def test_a_new_value_is_a_level_that_nobody_had():
     assert table.loc["f0", "drifted"]
     assert table.loc["f0", "apart"] == pytest.approx(apart(fitted, batch, ["f0"]))
     for name in ("f0", "new values of f0"):
-        assert table.loc[name, "moved"] == "another (nobody fitted had it): 0.0000 to 0.2000"
+        assert table.loc[name, "moved"] == Moved("another (nobody fitted had it)", 0.0, pytest.approx(0.2))
     new = table.loc["new values of f0"]
     assert new["apart"] == 0.2
     assert new["drifted"]

@@ -1,5 +1,6 @@
 """One person explained: every number is one of the mapping's own tables, and the sentences say what binds and why."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from fits import shared_fit
 from hiring import people
 
 import evenhand as eh
+from evenhand.render.numbers import chance
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +69,8 @@ def test_a_move_that_is_one_of_several_is_told_as_that_alone(compas):
     assert any(len(result.changes) == 1 for result in moving[:5])
     for result in moving[:5]:
         alone = ", and nothing else changes" * (len(result.changes) < max(len(each.changes) for each in moving))
-        assert any(sentence.endswith(f"{result.words}{alone}") for sentence in found.sentences)
+        became = ", and ".join(f"{c.column} becomes {c.after} instead of {c.before}" for c in result.changes)
+        assert any(sentence.endswith(f"{became}{alone}") for sentence in found.sentences("explained"))
 
 
 @pytest.mark.parametrize("mode", ["release", "apply"])
@@ -111,14 +114,14 @@ def test_the_sentences_say_it(compas):
     mapping, _ = compas
     person = {"sex": "Male", "race": "African-American", "age_cat": "25 - 45", "c_charge_degree": "F"}
     found = mapping.explain({**person, "priors_count": "1-3", "is_recid": 1})
-    said = " | ".join(found.words)
-    assert "146 fitted people have the same group, features and outcome" in said
+    said = " | ".join(found.sentences())
+    assert "146 fitted people have the same features, group and outcome" in said
     assert f"they stay as they are with a probability of {found.stays:.1%}" in said
     assert "is_recid becomes 0 instead of 1" in said
     assert "all that their budget allows: this limit binds" in said
     assert "binding in 1 of 6 comparisons" in said
-    applied = " | ".join(mapping.explain({**person, "priors_count": "1-3"}).words)
-    assert "294 fitted people have the same group and features" in applied
+    applied = " | ".join(mapping.explain({**person, "priors_count": "1-3"}).sentences())
+    assert "294 fitted people have the same features and group" in applied
     assert "averaged over the outcomes that they may have" in applied
     stays = eh.Distortion({"score": eh.Fixed(), "hired": eh.Ordinal(1)})
     unmoved = eh.fit(small_problem(distortion=stays), small_frame())
@@ -135,9 +138,9 @@ STRANGER = {"group": "a", "score": 0, "hired": 1}
 
 class TestTwoPeople:
     def test_of_one_cell_differ_by_the_draw_alone(self, compas):
-        found = compas[0].explain(PERSON, beside=dict(PERSON, note="another person")).unlike
-        assert (found.fields, found.apart) == ((), 0)
-        assert "the draw alone made the difference" in found.words[0]
+        found = compas[0].explain(PERSON, beside=dict(PERSON, note="another person"))
+        assert (found.unlike.fields, found.unlike.apart) == ((), 0)
+        assert "the draw alone made the difference" in found.sentences("unlike")[0]
 
     @pytest.mark.parametrize(
         ("change", "role"),
@@ -163,19 +166,19 @@ class TestTwoPeople:
     def test_of_several_fields_each_is_tried_alone(self, compas):
         mapping, _ = compas
         other = PERSON | {"race": "Caucasian", "priors_count": "0"}
-        found = mapping.explain(PERSON, beside=other).unlike
-        for field in found.fields:
+        found = mapping.explain(PERSON, beside=other)
+        for field in found.unlike.fields:
             alone = mapping.explain(PERSON, beside=PERSON | {field["column"]: other[field["column"]]}).unlike
             assert field["alone"] == pytest.approx(alone.apart)
-        assert any("with one field of the other alone" in words for words in found.words)
+        assert any("with one field of the other alone" in words for words in found.sentences("unlike"))
 
     def test_where_nothing_is_done_cells_are_treated_alike(self):
         mapping = eh.fit(small_problem(parity=[]), small_frame())
         one, other = {"group": "a", "score": 0, "hired": 0}, {"group": "b", "score": 1, "hired": 1}
-        found = mapping.explain(one, beside=other).unlike
-        assert len(found.fields) == 3
-        assert found.apart == 0
-        assert "every change is as likely for the one as for the other" in found.words[1]
+        found = mapping.explain(one, beside=other)
+        assert len(found.unlike.fields) == 3
+        assert found.unlike.apart == 0
+        assert "every change is as likely for the one as for the other" in found.sentences("unlike")[1]
 
 
 class TestUnseen:
@@ -190,7 +193,10 @@ class TestUnseen:
         every = mapping.possibilities(pd.DataFrame([STRANGER]), mode="release")
         shares = every.groupby("hired")["weight"].sum()
         assert found.stays == pytest.approx(shares[1])
-        assert "nobody fitted was in this cell: they keep their features and get the outcomes" in found.words[0]
+        assert (
+            "nobody fitted was in this cell: they keep their features and get the outcomes"
+            in found.sentences("explained")[0]
+        )
         (limit,) = found.limits
         assert limit.expected == pytest.approx(1 - found.stays)
         assert limit.allowed == 0.45
@@ -199,9 +205,10 @@ class TestUnseen:
     def test_kept(self, mapping):
         found = mapping.explain(STRANGER, unseen="keep")
         assert (found.known, found.stays, len(found.results)) == ("kept", 1, 1)
-        assert "they are left unchanged" in found.words[0]
-        assert mapping.explain(STRANGER | {"group": "z"}).known == "kept"
-        assert "for group" in mapping.explain(STRANGER | {"group": "z"}).words[0]
+        assert "they are left unchanged" in found.sentences("explained")[0]
+        new = mapping.explain(STRANGER | {"group": "z"})
+        assert new.known == "kept"
+        assert "for group" in new.sentences("explained")[0]
 
 
 @pytest.mark.slow
@@ -219,19 +226,28 @@ def test_learned_cells_are_told_in_words():
     rule = mapping.cells.set_index("cell").loc[number, "rule"]
     found = mapping.explain(one)
     assert rule in found.levels.values()
-    assert rule in found.words[0]
-    assert "the good outcome hired=1" in " ".join(found.words)
+    assert rule in found.sentences("explained")[0]
+    assert "the good outcome hired=1" in " ".join(found.sentences("explained"))
     other = next(row for row in rows if row["sex"] == one["sex"] and row["hired"] == one["hired"] and row != one
                  and rule in mapping.explain(row).levels.values())  # fmt: skip
     assert mapping.explain(one, beside=other).unlike.fields == ()
 
 
-def test_it_is_json(compas):
-    import json
-
+def test_it_shows_itself_in_every_medium(compas):
     mapping, frame = compas
     found = mapping.explain(frame.iloc[0].to_dict(), beside=frame.iloc[-1].to_dict())
-    assert json.loads(json.dumps(found.as_dict()))["words"] == list(found.words)
+    told = json.loads(found.to_json())
+    assert told["explained"]["stays"] == pytest.approx(found.stays)
+    assert told["explained"]["levels"] == found.levels
+    assert [row["probability"] for row in told["explained"]["results"]] == found.table["probability"].tolist()
+    assert [row["expected"] for row in told["limits"]["budgets"]] == [limit.expected for limit in found.limits]
+    assert [row["bound"] for row in told["limits"]["bounds"]] == [bound.bound for bound in found.bounds]
+    assert told["unlike"]["apart"] == found.unlike.apart
+    assert told["unlike"]["fields"] == list(found.unlike.fields)
+    for title in ("What may become of them in train mode", "What limits it", "Why the two differ"):
+        assert title in str(found)
+        assert title in found._repr_html_()
+    assert f"with a probability of {chance(found.stays)}" in str(found)
 
 
 @pytest.mark.parametrize("change", [{"blind": True}, {"suppress_protected": "fixed"}])
@@ -243,4 +259,5 @@ def test_other_forms(change):
     for mode in ("release", "apply"):
         found = mapping.explain(person, mode=mode)
         assert sum(result.probability for result in found.results) == pytest.approx(1)
-        assert found.words
+        assert found.sentences("explained")
+        assert found.sentences("limits")

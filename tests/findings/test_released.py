@@ -49,7 +49,7 @@ def test_other_people_do_not(compas, seed):
 def test_a_batch_says_it_first(compas):
     mapping, frame = compas
     found = mapping.monitor(mapping.release(frame, seed=1))
-    assert found.released == found.words[0]
+    assert found.released == found.sentences("batch")[0]
     assert mapping.monitor(frame).released is None
 
 

@@ -1,7 +1,7 @@
 import pandas as pd
 
 from evenhand.render import document, html, markdown, terminal
-from evenhand.render.section import Fact, Section, Table
+from evenhand.render.section import Fact, Note, Section, Table
 
 
 def table():
@@ -34,3 +34,15 @@ def test_facts_that_only_json_has_leave_no_trace_for_people():
     for text in (terminal.text, markdown.text, html.fragments):
         assert text([beside]) == text([plain])
     assert document.document([beside])["rates"]["gap"] == 1.0
+
+
+def test_facts_for_json_alone_are_shown_nowhere():
+    """Not even as an empty line, a list without entries or a heading."""
+    facts = (Fact("status", "optimal", detail=True),)
+    alone = Section("certificate", facts=facts)
+    assert alone.empty
+    found = Section("certificate", facts=facts, notes=(Note("certificate.lower_bound"),))
+    assert len(terminal.text([found]).splitlines()) == 2
+    assert "<dl>" not in html.fragments([found])
+    assert markdown.text([found]).count("\n\n") == 1
+    assert document.document([alone])["certificate"]["status"] == "optimal"

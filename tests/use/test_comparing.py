@@ -11,6 +11,7 @@ from formulations import table
 from wide import wide_frame, wide_problem
 
 import evenhand as eh
+from evenhand.render.sentences import sentence
 
 pytestmark = pytest.mark.turns(2)
 
@@ -58,7 +59,7 @@ def test_who_is_treated_differently_is_said_in_expectation():
     frame = table(1)
     a, b = (eh.fit(problem(**changes), frame) for changes in PAIRS["bounds"])
     found = eh.compare(a, b)
-    (words,) = (each for each in found.words if "another outcome" in each)
+    (words,) = (each for each in found.sentences("compared") if "another outcome" in each)
     least = float((found.groups["weight"] * found.groups["other_outcome"]).sum())
     assert words.startswith(f"In expectation over the draws, at least {least:,.0f} people")
     pairs = [[m.release(frame, seed=seed, draw="independent")["y"] for m in (a, b)] for seed in range(40)]
@@ -97,10 +98,10 @@ def test_the_same_twice_and_the_statement():
     frame = table(3)
     a = eh.fit(problem(), frame)
     same = eh.compare(a, a)
-    assert "The two statements are the same." in same.words
-    assert any(words.startswith("Nobody is treated differently") for words in same.words)
+    assert "The two statements are the same." in same.sentences("compared")
+    assert any(words.startswith("Nobody is treated differently") for words in same.sentences("compared"))
     assert not len(same.cells)
-    assert same.about == "the 400 people on whom both were fitted"
+    assert sentence(same.about) == "the 400 people on whom both were fitted"
     b = eh.fit(problem(parity=[eh.PairwiseParity(0.2)], favourable=1, bins={}, blind=True), frame)
     assert {tuple(row) for row in eh.compare(a, b).statement.itertuples(index=False)} == {
         ("favourable", None, "1"),
@@ -114,21 +115,23 @@ def test_a_new_level_other_people_and_other_groups():
     frame = table(4)
     a = eh.fit(problem(), frame[frame["f1"] < 2])
     with_level = eh.compare(a, eh.fit(problem(), frame))
-    assert "on whom B was fitted; A was fitted on another table, of " in with_level.about
-    assert any("in cells not seen when A was fitted" in note for note in with_level.notes)
-    assert any("records are not" in note for note in with_level.notes)
+    assert "on whom B was fitted; A was fitted on another table, of " in sentence(with_level.about)
+    assert any("in cells not seen when A was fitted" in note for note in with_level.sentences("compared"))
+    assert any("records are not" in note for note in with_level.sentences("compared"))
     assert "other_record" not in with_level.groups
     fewer = eh.fit(problem(protected=["sex"], features=["f0", "f1"]), frame)
     found = eh.compare(eh.fit(problem(), frame), fewer, frame)
     assert list(found.groups["sex"]) == ["f", "m"]
-    assert any(note.startswith("A protects sex, race, B sex") for note in found.notes)
+    assert any(note.startswith("A protects sex, race, B sex") for note in found.sentences("compared"))
     with pytest.raises(eh.SpecError, match=r"'race', which the second does not know.*give a table"):
         eh.compare(eh.fit(problem(), frame), fewer)
     strange = frame.assign(sex="x")
     with pytest.raises(eh.DataError, match="nobody in the table"):
         eh.compare(a, a, strange)
     some = pd.concat([frame[frame["f1"] < 2], strange.head(3)])
-    assert any(note.startswith("left out: 3 rows of the table") for note in eh.compare(a, a, some).notes)
+    assert any(
+        note.startswith("left out: 3 rows of the table") for note in eh.compare(a, a, some).sentences("compared")
+    )
 
 
 @pytest.mark.slow
@@ -161,7 +164,7 @@ def test_learned_cells_need_a_table_unless_they_are_the_same():
         eh.compare(a, other)
     found = eh.compare(a, other, frame)
     assert np.allclose(found.rates["after_a"], a.audit().rates["after"])
-    assert any("records are not" in note for note in found.notes)
+    assert any("records are not" in note for note in found.sentences("compared"))
 
 
 def test_different_outcomes_are_refused(compas_mapping, adult_mapping):
@@ -183,16 +186,15 @@ def test_json_page_and_a_measure_of_ones_own(compas, compas_mapping, tmp_path):
     )
     other = eh.fit(replace(compas.problem, utility=quartic), compas.counts)
     found = eh.compare(compas_mapping, other)
-    assert any("different measures" in note for note in found.notes)
+    assert any("different measures" in note for note in found.sentences("compared"))
     assert found.statement["setting"].tolist() == ["Minimised", "Minimised"]
-    document = json.loads(json.dumps(found.as_dict(), allow_nan=False))
-    assert document["people"] == 5278
+    assert json.loads(found.to_json())["compared"]["people"] == 5278
     page = found.save(tmp_path / "both.html").read_text(encoding="utf-8")
     # A browser runs no script of it at all.
     assert "default-src 'none'" in page
     assert "script-src" not in page
     assert "Two mappings compared" in page
-    for words in found.words:
+    for words in found.sentences("compared"):
         assert words.split(" (")[0].replace("<", "&lt;").replace(">", "&gt;") in page
     assert repr(found).startswith("<Comparison on 5,278 people: ")
 
@@ -217,11 +219,13 @@ def test_nothing_is_told_of_a_group_of_one_however_heavy(tmp_path):
         # The one of all who is treated most differently: the words would name that person first.
         moved = found.groups.assign(other_outcome=found.groups["other_outcome"].where(found.groups["sex"] != "only", 1))
         told = replace(found, groups=moved)
-        assert "only" not in " ".join(told.words)
-        assert any(words.startswith("Most of all, of the groups that are shown,") for words in told.words)
+        assert "only" not in " ".join(told.sentences("compared"))
+        assert any(
+            words.startswith("Most of all, of the groups that are shown,") for words in told.sentences("compared")
+        )
         page = told.save(tmp_path / "both.html").read_text(encoding="utf-8")
         assert "only" not in page
-        assert "rows are not shown: they have fewer than 20 people" in page
+        assert "rows are not shown: fewer than 20 people" in page
 
 
 @pytest.mark.slow
@@ -231,8 +235,10 @@ def test_people_by_weight_are_said_to_be(tmp_path):
     a, b = (eh.fit(problem(parity=[eh.PairwiseParity(e, on=["race"])]), frame, weights="w") for e in (0.5, 0.15))
     found = eh.compare(a, b)
     assert found.weighed
-    assert any(words.startswith("Of 44,000 people by weight A changes") for words in found.words)
-    assert any(re.search(r"people by weight \(\d+\.\d%\) get another outcome", words) for words in found.words)
+    assert any(words.startswith("Of 44,000 people by weight A changes") for words in found.sentences("compared"))
+    assert any(
+        re.search(r"people by weight \(\d+\.\d%\) get another outcome", words) for words in found.sentences("compared")
+    )
     assert "e+04" not in found.save(tmp_path / "both.html").read_text(encoding="utf-8")
     assert repr(found).startswith("<Comparison on 44,000 people by weight: ")
     # A mapping knows its weights; a table without them has its rows counted.
@@ -245,7 +251,7 @@ def test_each_bound_is_said_in_its_own_words(compas, compas_mapping):
     points = eh.fit(replace(compas.problem, parity=[eh.PairwiseParity(0.1, distance=eh.Difference(), on=["sex"])]),
                     compas.frame)  # fmt: skip
     found = eh.compare(compas_mapping, points)
-    a, b = found.words[1:3]
+    a, b = found.sentences("compared")[1:3]
     assert a.startswith(
         "The parity constraint of A requires at most 1.10 times: at worst 1.61 times before (is_recid=1: sex=Male, "
     )
@@ -260,7 +266,7 @@ def test_each_bound_is_said_in_its_own_words(compas, compas_mapping):
     assert row["after"] == eh.Ratio().said(factor, 1)
     assert row["whose"] == ""
     none = eh.fit(replace(compas.problem, parity=[]), compas.frame)
-    assert eh.compare(none, points).words[1] == "A has no parity bound."
+    assert eh.compare(none, points).sentences("compared")[1] == "A has no parity bound."
 
 
 def test_a_table_that_a_bound_cannot_be_measured_of(compas, compas_mapping, monkeypatch):
@@ -269,7 +275,7 @@ def test_a_table_that_a_bound_cannot_be_measured_of(compas, compas_mapping, monk
 
     monkeypatch.setattr("evenhand.use.comparing.meeting", refuse)
     found = eh.compare(compas_mapping, compas_mapping, compas.frame)
-    assert all(words.endswith(", of the people it was fitted on.") for words in found.words[1:3])
+    assert all(words.endswith(", of the people it was fitted on.") for words in found.sentences("compared")[1:3])
 
 
 @pytest.mark.filterwarnings("ignore::evenhand.EvenhandWarning")
@@ -279,9 +285,13 @@ def test_the_same_people_with_other_columns_are_no_others(compas, compas_mapping
         budget=None,
     )  # fmt: skip
     found = eh.compare(eh.fit(fewer, compas.frame), compas_mapping)
-    assert "A was fitted on as many, the same in all that both know of them, with other columns" in found.about
-    assert "the utility losses are about other columns or levels, so that they cannot be compared" in found.notes
-    assert not any(words.startswith("The utility loss") for words in found.words)
+    assert "A was fitted on as many, the same in all that both know of them, with other columns" in sentence(
+        found.about
+    )
+    assert "the utility losses are about other columns or levels, so that they cannot be compared" in found.sentences(
+        "compared"
+    )
+    assert not any(words.startswith("The utility loss") for words in found.sentences("compared"))
 
 
 @pytest.mark.slow
@@ -289,20 +299,20 @@ def test_a_long_distance_is_cut_in_words(compas, compas_mapping):
     roots = eh.UserDistance(lambda p, q: abs(p**0.5 - q**0.5), name="roots")
     other = eh.fit(replace(compas.problem, parity=[eh.PairwiseParity(0.05, distance=roots)]), compas.frame)
     found = eh.compare(compas_mapping, other)
-    assert max(map(len, found.words)) < 1000
-    assert " letters)" in found.words[0]
+    assert max(map(len, found.sentences("compared"))) < 1000
+    assert " letters)" in found.sentences("compared")[0]
     assert max(len(str(value)) for value in found.statement["b"]) > 2000
 
 
 def test_names_and_fingerprints(compas_mapping, tmp_path):
     found = eh.compare(compas_mapping, compas_mapping, names=["old.mapping", "new.mapping"])
-    named, prints = found.as_dict()["mappings"]
+    named, prints = json.loads(found.to_json())["compared"]["mappings"]
     assert (named["a"], named["b"]) == ("old.mapping", "new.mapping")
     assert prints["a"] == prints["b"]
     assert len(prints["a"]) == 64
     page = found.save(tmp_path / "both.html").read_text(encoding="utf-8")
-    assert f"<b>B</b>: new.mapping, fingerprint {prints['b']}" in page
-    assert [row["what"] for row in eh.compare(compas_mapping, compas_mapping).as_dict()["mappings"]] == ["fingerprint"]
+    assert f"<dt>B</dt><dd>new.mapping, fingerprint {prints['b']}</dd>" in page
+    assert eh.compare(compas_mapping, compas_mapping).mappings["what"].tolist() == ["fingerprint"]
     with pytest.raises(eh.SpecError, match="names must be two"):
         eh.compare(compas_mapping, compas_mapping, names=["one"])
 
@@ -315,7 +325,7 @@ def test_missing_values_where_there_were_none(compas, compas_mapping):
         eh.compare(compas_mapping, compas_mapping, some)
     found = eh.compare(compas_mapping, compas_mapping, some, missing="level")
     assert found.people == len(some) - 5
-    assert any(note.startswith("left out: 5 rows of the table") for note in found.notes)
+    assert any(note.startswith("left out: 5 rows of the table") for note in found.sentences("compared"))
     with pytest.raises(eh.SpecError, match="missing goes with a table"):
         eh.compare(compas_mapping, compas_mapping, missing="level")
 
@@ -334,7 +344,7 @@ def test_another_order_of_levels_is_no_other_level(compas):
     assert a.counts.domain.x.variables[0].levels != b.counts.domain.x.variables[0].levels
     found = eh.compare(a, b)
     assert found.losses_compare
-    assert not any("other levels" in note for note in found.notes)
+    assert not any("other levels" in note for note in found.sentences("compared"))
     own = ["sex", "race", "age_cat", "c_charge_degree", "priors_count", "is_recid"]
     new = [f"to_{name}" for name in own[2:]]
     shares = [each.table().astype(dict.fromkeys(own + new, str)).set_index(own + new)["probability"] for each in (a, b)]
@@ -363,7 +373,7 @@ def test_the_outcome_that_differs_is_the_one_that_is_told():
         for bound in (0.05, 0.25)
     )
     found = eh.compare(a, b)
-    told = [words for words in found.words if "of cases with A" in words]
+    told = [words for words in found.sentences("compared") if "of cases with A" in words]
     assert told
     assert not any("y=high in 0%" in words for words in told)
 
@@ -382,9 +392,13 @@ def test_no_group_of_few_people_follows_from_the_rows_that_are_passed_on(seed):
         distortion=eh.Distortion({"y": eh.Nominal(1)}), budget=eh.ExpectedDistortion(0.9),
     )  # fmt: skip
     found = eh.compare(*(eh.fit(replace(stated, parity=[eh.PairwiseParity(bound)]), frame) for bound in (0.5, 0.3)))
-    passed_on = found.as_dict()
-    rest = passed_on["people"] - sum(row["people"] for row in passed_on["groups"])
+    passed_on = json.loads(found.to_json())
+    groups = passed_on["compared_groups"]
+    rest = passed_on["compared"]["people"] - sum(row["people"] for row in groups["groups"])
     assert rest >= few + 100
-    assert passed_on["hidden"]["groups"] == 2
-    assert "few" not in {row["group"] for name in ("groups", "rates", "cells") for row in passed_on[name]}
+    assert groups["hidden"] == 2
+    for name in ("groups", "rates", "cells"):
+        assert "few" not in {row["group"] for row in passed_on[f"compared_{name}"][name]}
+    for medium in (str(found), found.to_markdown(), found._repr_html_()):
+        assert "few" not in medium.replace("fewer", "")
     assert set(found.groups["group"]) == {"few", "a", "b", "c"}

@@ -84,7 +84,7 @@ def test_every_statement_is_that_of_the_repeated_table(seed):
     assert eh.diagnose(problem, table, frequencies="n").sentences() == eh.diagnose(problem, rows).sentences()
     assert eh.smallest_parity_bound(problem, table, frequencies="n") == eh.smallest_parity_bound(problem, rows)
     assert new_cells_share(own.counts) == new_cells_share(other.counts)
-    assert own.monitor(table).words == other.monitor(rows).words
+    assert own.monitor(table).sentences() == other.monitor(rows).sentences()
     same_audit(own.audit(table), other.audit(rows))
     expanded = (each.expand(of).groupby(list("dy"))["weight"].sum() for each, of in ((own, table), (other, rows)))
     pd.testing.assert_series_equal(*expanded)

@@ -62,6 +62,17 @@ def test_what_was_found_is_what_is_read(mapping, tmp_path):
         assert bounds["verdict"].tolist() == each.bounds["verdict"].tolist()
 
 
+def test_it_shows_every_batch(mapping, log):
+    history = mapping.history(log)
+    shown = str(history)
+    assert all(name in shown for name in ("week 0", "week 1", "week 2", "not decided", "log.jsonl"))
+    told = json.loads(history.to_json())["batches"]
+    assert [row["people"] for row in told["batches"]] == [120, 120, 120]
+    assert [row["apart"] for row in told["drift"]] == pytest.approx(history.drift["apart"].tolist())
+    assert len(told["bounds"]) == len(history.bounds)
+    assert "<table>" in history._repr_html_()
+
+
 def test_an_infinite_end_is_kept(mapping, tmp_path):
     path = tmp_path / "log.jsonl"
     frame = batch(3)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.cli import screen
 from evenhand.data.weighting import Unit
-from evenhand.render.section import Note
+from evenhand.render.section import Note, Section
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,13 +33,14 @@ def audited(
     """Audit a mapping, and note that rows count once; ``given`` and ``others`` are for a table that is not fitted."""
     given = given or {}
     found = mapping.audit() if table is None else mapping.audit(table, progress=progress, **given, **others)
-    sections = tuple(
-        replace(section, notes=(*counted_once(mapping, table, given), *section.notes))
-        if section.key == "caveats"
-        else section
-        for section in found.sections
+    return replace(found, sections=noted(found.sections, "caveats", counted_once(mapping, table, given)))
+
+
+def noted(sections: Iterable[Section], key: str, notes: Iterable[Note]) -> tuple[Section, ...]:
+    """Return sections, of which the one with this key begins with more notes."""
+    return tuple(
+        replace(section, notes=(*notes, *section.notes)) if section.key == key else section for section in sections
     )
-    return replace(found, sections=sections)
 
 
 def counted_once(mapping: Mapping, table: Path | pd.DataFrame | None, given: dict[str, Any]) -> list[Note]:
@@ -63,6 +64,7 @@ def outside(columns: Sequence[str], problem: Problem, *used: str | None) -> list
 
 def show_realised(mapping: Mapping, found: Realised) -> None:
     """Show the rates of one draw as it stands, against the bound."""
+
     screen.heading("The rates in the file that was written")
     people = Unit.of(weighed=found.weighed).heading
     rates = screen.shown(mapping, found.rates).rename(columns={"weight": people, "rate": "Rate"})

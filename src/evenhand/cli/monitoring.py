@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli import screen
-from evenhand.cli.answers import JsonOption, answer
+from evenhand.cli.answers import JsonOption, reply
 from evenhand.cli.exits import Exit
-from evenhand.cli.explaining import counted_once
+from evenhand.cli.explaining import counted_once, noted
 from evenhand.cli.files import check_chart, draw_chart, writing
 from evenhand.cli.options import (
     ConfidenceOption,
@@ -26,7 +26,7 @@ from evenhand.cli.options import (
     counting,
 )
 from evenhand.errors import in_number
-from evenhand.render.sentences import sentence
+from evenhand.render.section import Fact, Note, Section
 
 if TYPE_CHECKING:
     from evenhand.findings.monitoring import Monitored
@@ -90,31 +90,13 @@ def monitor(
         past = None if history is None else fitted.history(history)
         report("drawing", 0.95)
         drawn = None if past is None else draw_chart(past.chart, chart)
-    words = (*map(sentence, counted_once(fitted, table, given)), *found.words)
-    batches = None if past is None else len(past)
-    document = {
-        "mapping": mapping,
-        "table": table,
-        **{name: getattr(found, name) for name in ("people", "confidence", "outcomes", "fitted", "weighed", "verdict")},
-        "released": found.released,
-        "drifted": found.drifted,
-        "sentences": words,
-        **{name: getattr(found, name) for name in ("coverage", "drift", "bounds")},
-        "batches": batches,
-        "written": {"history": history, "chart": drawn},
-    }
-
-    def show() -> None:
-        screen.heading(f"{in_number(found.people)} of {table} against {mapping}")
-        screen.bullets(words)
-        _show_tables(found)
-        if history is not None:
-            screen.heading("What was written")
-            screen.written(history, f"the history, with this batch as number {batches}")
-        if drawn is not None:
-            screen.written(drawn, "the history as a picture")
-
-    answer(as_json, "monitor", lambda: document, show)
+    sections = list(noted(found.sections, "batch", counted_once(fitted, table, given)))
+    if past is not None:
+        files = Fact("history", history), Fact("chart", drawn, detail=drawn is None)
+        notes = (Note("monitor.number", {"batches": len(past)}),)
+        sections.append(Section("written", facts=(*files, Fact("batches", len(past), detail=True)), notes=notes))
+    facts, title = {"mapping": mapping, "table": table}, f"{in_number(found.people)} of {table} against {mapping}"
+    reply(as_json, "monitor", sections, facts=facts, title=title)
     if any(_found(found, each) for each in fail_on or ()):
         raise typer.Exit(Exit.NO)
 
@@ -126,21 +108,3 @@ def _found(found: Monitored, what: FailOn) -> bool:
         FailOn.drifted: found.drifted,
     }
     return len(tables[what]) > 0
-
-
-def _show_tables(found: Monitored) -> None:
-    screen.heading("How far from the fitted table, and what sampling alone stays below (total variation)")
-    drift = found.drift[["name", "apart", "expected", "limit", "chance", "drifted"]]
-    screen.frame_table(drift.assign(drifted=["yes" if each else "" for each in drift["drifted"]]))
-    if len(found.bounds) and found.outcomes:
-        screen.heading("Every parity bound, by one release of these people: how far apart, with an exact interval")
-        beyond = found.bounds[["low", "value"]].sub(found.bounds["bound"], axis=0)
-        # Worst first: what is shown to be beyond its bound, then what this release has beyond it.
-        order = beyond.assign(low=beyond["low"].clip(lower=0)).sort_values(["low", "value"], ascending=False).index
-        several = ["constraint"] if found.bounds["constraint"].nunique() > 1 else []
-        columns = [*several, "where", "bound", "value", "low", "high", "verdict"]
-        screen.frame_table(found.bounds.loc[order, columns], screen.TOP)
-    counted = found.coverage[found.coverage["rows"] > 0]
-    if len(counted):
-        screen.heading("Missing and unseen")
-        screen.frame_table(counted)

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
 from evenhand.cli.options import MappingArgument, MissingOption, PolicyOption, asked
-
-if TYPE_CHECKING:
-    from evenhand.findings.explaining import Explanation
 
 
 class Mode(StrEnum):
@@ -49,6 +46,8 @@ def explain(
     one, other = _conditions("--where", where), _conditions("--and", beside or ())
     screen.load()
     from evenhand.findings.manifest import Manifest
+    from evenhand.render import terminal
+    from evenhand.render.document import document
     from evenhand.use.mapping import Mapping
     from evenhand.use.persons import explain_person
 
@@ -60,20 +59,20 @@ def explain(
             fitted, table, one, beside=other or None, mode=None if mode is None else mode.value, manifest=read,
             mapping=mapping, progress=report, **asked(missing, unseen),
         )  # fmt: skip
-    document: dict[str, Any] = {
-        "mapping": mapping, "table": table, "where": one, "person": found[0].as_dict(),
-        "and": other or None, "other": found[1].as_dict() if len(found) > 1 else None,
+    people = [document(each.sections) for each in found]
+    told: dict[str, Any] = {
+        "mapping": mapping, "table": table, "where": one, "person": people[0],
+        "and": other or None, "other": people[1] if len(people) > 1 else None,
     }  # fmt: skip
 
     def show() -> None:
-        names = [" and ".join(f"{name}={value}" for name, value in each.items()) for each in (one, other) if each]
-        for name, each in zip(names, found, strict=True):
-            _show(name, each)
-        if found[0].unlike is not None:
-            screen.heading("Why the two differ")
-            screen.bullets(found[0].unlike.words)
+        for conditions, each in zip((one, other), found, strict=False):
+            screen.rule(" and ".join(f"{name}={value}" for name, value in conditions.items()))
+            terminal.show((section for section in each.sections if section.key != "unlike"), screen.console)
+        # Why two differ is shown once, below both.
+        terminal.show((section for section in found[0].sections if section.key == "unlike"), screen.console)
 
-    answer(as_json, "explain", lambda: document, show)
+    answer(as_json, "explain", lambda: told, show)
 
 
 def _conditions(option: str, given: Sequence[str]) -> dict[str, str]:
@@ -87,11 +86,3 @@ def _conditions(option: str, given: Sequence[str]) -> dict[str, str]:
             raise typer.BadParameter(f"names the column {name!r} twice", param_hint=option)
         found[name] = value
     return found
-
-
-def _show(name: str, found: Explanation) -> None:
-    screen.heading(f"{name}: what may become of them in {'train' if found.mode == 'release' else 'apply'} mode")
-    screen.bullets([*found.sentences, *(() if found.drawn is None else (found.drawn.words,))])
-    if len(found.results) > 1:
-        screen.heading("Every possible result")
-        screen.frame_table(found.table, 20)

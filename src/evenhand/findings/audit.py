@@ -17,6 +17,7 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis
 from evenhand.findings import bounds
 from evenhand.findings.changes import LEAST_SHARE, Changes, changes
+from evenhand.findings.coverage import coverage_section
 from evenhand.findings.forbidden import already_forbidden
 from evenhand.findings.ledger import Ledger, both_directions, ledger, outcome_moves
 from evenhand.findings.naming import group_levels, group_names
@@ -45,7 +46,6 @@ NUMBERS: dict[str, dict[str, Kind]] = {
     "every_bound": {"constraint": "text", "where": "text", "bound": "number", "achieved": "number", "slack": "number"},
     "violated": {"constraint": "text", "where": "text", "bound": "number", "achieved": "number", "excess": "number"},
     "scores": {"seeing_protected": "rate", "not_seeing_protected": "rate"},
-    "coverage": {"column": "text", "what": "text", "rows": "people", "policy": "text", "values": "text"},
     "reversals": {
         "outcome": "text", "people": "people", "higher_before": "rate", "lower_before": "rate", "higher_after": "rate",
         "lower_after": "rate",
@@ -234,9 +234,7 @@ def _sections(
     lifts = frames["lifts"]
     kinds: dict[str, Kind] = {name: "number" for name in lifts if name.endswith(("_before", "_after"))}
     yield Section("scores", tables=(by_group("scores", frames["scores"]), Table.of("lifts", lifts, kinds, most=0)))
-    covered = frames["coverage"]
-    nothing = [at for at, rows in enumerate(covered["rows"]) if not rows]
-    yield Section("coverage", tables=(table("coverage", covered, implied=nothing),))
+    yield coverage_section(frames["coverage"])
 
 
 def _moves(counts: Counts, who: Changes) -> pd.DataFrame:

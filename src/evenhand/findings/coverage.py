@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,10 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Variable
 from evenhand.engines import Rows
 from evenhand.errors import some_of
-from evenhand.render.section import Note
+from evenhand.render.section import Kind, Note, Section, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LEFT_OUT = "kept, left out of this audit"
 NEW_COMBINATION = "new combination"
@@ -22,8 +25,11 @@ MANY_NEW = 0.05
 """From this share of new people on who will be in new cells, a fit warns."""
 
 
+KINDS: dict[str, Kind] = {"column": "text", "what": "text", "rows": "people", "policy": "text", "values": "text"}
+"""The columns of the table of coverage."""
+
 Row = tuple[str, str, float, str, str]
-"""A row of the table of coverage: column, what, rows, policy, values."""
+"""A row of it."""
 
 
 def coverage(
@@ -92,6 +98,12 @@ def fitted_coverage(counts: Counts) -> dict[str, list[Any]]:
     return _columns(found)
 
 
+def coverage_section(covered: pd.DataFrame) -> Section:
+    """Return coverage as a section, which shows people what there is."""
+    nothing = [at for at, rows in enumerate(covered["rows"]) if not rows]
+    return Section("coverage", tables=(Table.of("coverage", covered, KINDS, implied=nothing),))
+
+
 def _columns(rows: Iterable[Row]) -> dict[str, list[Any]]:
     columns = zip(*rows, strict=True)
-    return dict(zip(("column", "what", "rows", "policy", "values"), map(list, columns), strict=True))
+    return dict(zip(KINDS, map(list, columns), strict=True))

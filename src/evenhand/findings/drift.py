@@ -199,6 +199,15 @@ def _joint(beside: Beside, what: str, name: str, columns: Sequence[str]) -> Look
     return Look(what, name, alike([beside.codes[column] for column in columns])[1], named)
 
 
+@dataclass(frozen=True)
+class Moved:
+    """The level whose share changed most, with its share in the fitted table and in the batch."""
+
+    level: str
+    before: float
+    now: float
+
+
 @dataclass(frozen=True, eq=False)
 class Drift:
     """What was looked at, and how far apart the fitted table and the batch are.
@@ -216,8 +225,8 @@ class Drift:
     chance : array
         The probability that sampling alone takes any look as far beyond what is expected there; of new values, at most
         that of as many people in any column.
-    moved : list of str
-        For each look the level whose share changed most, with both shares.
+    moved : list of Moved or None
+        For each look the level whose share changed most; None where none did.
     """
 
     looks: list[Look]
@@ -225,7 +234,7 @@ class Drift:
     expected: Numbers
     limit: Numbers
     chance: Numbers
-    moved: list[str]
+    moved: list[Moved | None]
 
     def joined(self, more: Drift) -> Drift:
         """Return this with what else was looked at."""
@@ -289,7 +298,7 @@ def _with_new_values(beside: Beside, error: float) -> Iterator[Drift]:
         share, expected, limit = (np.array([of / batch]) for of in (told.people, told.expected, told.limit))
         chance = np.array([min(1.0, told.chance * len(columns))])
         commonest = beside.value(variable, int(np.argmax(alone)))
-        yield Drift([look], share, expected, limit, chance, [f"{commonest}: {0:.4f} to {alone.max() / batch:.4f}"])
+        yield Drift([look], share, expected, limit, chance, [Moved(commonest, 0.0, float(alone.max() / batch))])
 
 
 def _profile_apart(beside: Beside, profile: Profile, now: Numbers, error: float, seed: int) -> Drift:
@@ -398,19 +407,19 @@ class _Measure:
         """Return the total variation of every look, one column for each pair of tables."""
         return np.asarray(np.add.reduceat(np.abs(self.shares(now) - self.shares(before)), self.starts, axis=0) / 2)
 
-    def moved(self, found: Sequence[Look], now: Numbers, before: Numbers) -> list[str]:
-        """Name the level of every look whose share changed most; nothing where none did."""
+    def moved(self, found: Sequence[Look], now: Numbers, before: Numbers) -> list[Moved | None]:
+        """Return the level of every look whose share changed most; None where none did."""
         new, old = (self.shares(each[None])[:, 0] for each in (now, before))
-        said = []
+        most: list[Moved | None] = []
         for look, start, size in zip(found, self.starts, self.sizes, strict=True):
             own = slice(start, start + size)
             change = np.nan_to_num(np.abs(new[own] - old[own]))
-            # Of two levels one loses what the other gains: that one is told.
+            # Of two levels one loses what the other gains: that one is named.
             at = int(np.argmax(np.round(change, 9) + SAME_PROBABILITY * (new[own] > old[own])))
             cell = int(np.argmax(look.level == at))
-            told = f"{look.named(cell)}: {old[own][at]:.4f} to {new[own][at]:.4f}"
-            said.append(told if change[at] > SAME_PROBABILITY else "")
-        return said
+            moved = Moved(look.named(cell), float(old[own][at]), float(new[own][at]))
+            most.append(moved if change[at] > SAME_PROBABILITY else None)
+        return most
 
 
 @dataclass(frozen=True)

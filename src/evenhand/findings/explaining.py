@@ -7,7 +7,7 @@ row of which file a person is, and what was drawn for them there, others find ou
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,10 +18,13 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Variable, in_words
 from evenhand.data.levels import UNSEEN
 from evenhand.findings.bounds import Furthest, comparison
-from evenhand.findings.document import MOST_TOLD, plain
+from evenhand.findings.document import MOST_TOLD
 from evenhand.findings.theory.applying import applying
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
+from evenhand.render.finding import Finding
+from evenhand.render.numbers import chance
+from evenhand.render.section import Column, Fact, Kind, Note, Section, Table
 from evenhand.spec import AGAINST_TARGET, Problem
 from evenhand.spec.by import fields_of, numbers_at
 from evenhand.tables import Placed
@@ -34,19 +37,24 @@ if TYPE_CHECKING:
 NEVER = "a new or missing value"
 
 
-def chance(probability: float) -> str:
-    """Write a probability for people to read.
+IN_MODE = {"release": "train", "apply": "apply"}
+"""What modes are called for people to read."""
 
-    Examples
-    --------
-    >>> chance(0.2034), chance(0.0001), chance(0.0), chance(0.99999)
-    ('20.3%', 'under 0.1%', '0%', 'over 99.9%')
-    """
-    if probability in (0.0, 1.0):
-        return f"{probability:.0%}"
-    if probability < 0.001:
-        return "under 0.1%"
-    return "over 99.9%" if probability > 0.999 else f"{probability:.1%}"
+KINDS: dict[str, dict[str, Kind]] = {
+    "budgets": {
+        "charge": "text", "expected": "number", "allowed": "number", "shared": "flag", "over_outcomes": "flag",
+        "binds": "flag",
+    },
+    "bounds": {
+        "constraint": "text", "nearest": "text", "apart": "number", "bound": "number", "tight": "number",
+        "of": "number",
+    },
+    "fields": {"column": "text", "role": "text", "one": "text", "other": "text", "alone": "number"},
+}  # fmt: skip
+"""The columns of the tables of an explanation."""
+
+MOST_ROWS = 20
+"""So many results are shown; JSON has all."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +66,9 @@ class Change:
     after: str
 
     @property
-    def words(self) -> str:
-        return f"{self.column} becomes {self.after} instead of {self.before}"
+    def note(self) -> Note:
+        """What it becomes."""
+        return Note("explained.change", vars(self))
 
 
 @dataclass(frozen=True)
@@ -69,19 +78,20 @@ class Result:
     changes: tuple[Change, ...]
     probability: float
 
-    @property
-    def words(self) -> str:
-        return ", and ".join(change.words for change in self.changes) or "they stay as they are"
-
 
 @dataclass(frozen=True)
 class Limit:
-    """A budget of the person: what it charges, what is expected of them, and what is allowed; None where nothing is."""
+    """A budget of the person: what it charges, what is expected of them, and what is allowed; None where nothing is.
+
+    It is that of everybody with their features and outcome where it is ``shared``, and in apply mode an average
+    ``over_outcomes`` that they may have.
+    """
 
     charge: str
     expected: float
     allowed: float | None
     shared: bool = False
+    over_outcomes: bool = False
 
     @property
     def binds(self) -> bool:
@@ -89,14 +99,13 @@ class Limit:
         return self.allowed is not None and self.expected >= self.allowed - AT_BOUND
 
     @property
-    def words(self) -> str:
-        """The same in words."""
-        whose = "of everybody with their features and outcome, over all groups, " if self.shared else ""
+    def note(self) -> Note:
+        """What is expected of them beside what is allowed."""
+        whose = "limits.shared" if self.shared else "limits.over_outcomes" if self.over_outcomes else None
+        fields = {**vars(self), "whose": None if whose is None else Note(whose)}
         if self.allowed is None or np.isinf(self.allowed):
-            return f"their {self.charge} {whose}is {self.expected:.4g}; nothing limits it"
-        if self.binds:
-            return f"their {self.charge} {whose}is {self.expected:.4g}, all that their budget allows: this limit binds"
-        return f"their {self.charge} {whose}is {self.expected:.4g} of the {self.allowed:.4g} that is allowed"
+            return Note("limits.none", fields)
+        return Note("limits.budget_binds" if self.binds else "limits.budget", fields)
 
 
 @dataclass(frozen=True)
@@ -111,40 +120,41 @@ class Bound:
     stated: str
 
     @property
-    def words(self) -> str:
-        """The same in words."""
-        where = self.nearest.held
-        if not self.tight:
-            return f"the constraint on their group ({self.stated}) is slack; nearest: {where}"
-        if self.number == 1:
-            return f"the constraint on their group ({self.stated}) is binding: {where}"
-        binding = f"binding in {self.tight} of {self.number} comparisons"
-        return f"the constraint on their group ({self.stated}) is {binding}: {where}"
+    def note(self) -> Note:
+        """Whether it binds, and where."""
+        binds = "limits.constraint_binds" if self.number == 1 else "limits.constraint_binds_in"
+        fields = {**vars(self), "nearest": self.nearest.held}
+        return Note(binds if self.tight else "limits.constraint_slack", fields)
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """What was drawn for the person in one release: in which file and row, and which of the possible results it is."""
+    """What was drawn for the person in one release: in which file and row, and which of the possible results it is.
+
+    ``options`` are those of the draw: its seed, its key and how people are drawn.
+    """
 
     file: str
     row: int
-    how: str
+    options: Mapping[str, Any]
     result: Result | None
     values: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def words(self) -> str:
-        """The same in words."""
-        where = f"in row {self.row:,} of {self.file} ({self.how})"
+    def section(self) -> Section:
+        """What was drawn, as data."""
+        probability = None if self.result is None else self.result.probability
+        facts = {"file": self.file, "row": self.row, **self.options, "values": self.values, "probability": probability}
+        options = [Note("drawn.option", {"name": name, "value": value}) for name, value in self.options.items()]
+        fields = {"row": self.row, "file": self.file, "options": options, "probability": probability}
         if self.result is None:
-            return f"{where} they are {in_words(self.values)}"
-        how_likely = f"which had a probability of {chance(self.result.probability)}"
-        if not self.result.changes:
-            return f"{where} they stayed as they were, {how_likely}"
-        became = ", and ".join(
-            f"{each.column} became {each.after} instead of {each.before}" for each in self.result.changes
-        )
-        return f"{where} {became}, {how_likely}"
+            note = Note("drawn.values", {**fields, "values": in_words(self.values)})
+        elif not self.result.changes:
+            note = Note("drawn.stayed", fields)
+        else:
+            changes = [Note("drawn.change", vars(change)) for change in self.result.changes]
+            note = Note("drawn.became", {**fields, "changes": changes})
+        return Section("drawn", facts=_detailed(facts), notes=(note,))
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,17 +170,14 @@ class Unlike:
     apart : float
         The total variation between what may be changed about the two, that is, which columns become what: 0 where all
         changes are equally likely.
-    words : tuple of str
-        The same in sentences.
     """
 
     fields: tuple[dict[str, Any], ...]
     apart: float
-    words: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Explanation:
+class Explanation(Finding):
     """What a mapping does with one person.
 
     Attributes
@@ -189,12 +196,12 @@ class Explanation:
         Their budgets.
     bounds : tuple of Bound
         For each parity constraint, the bound that their group is nearest to.
-    words : tuple of str
-        All of it in sentences.
     unlike : Unlike or None
         Why they differ from another person, if one was named.
     drawn : Drawn or None
         What was drawn for them in one release, if one was named.
+    sections : tuple of Section
+        All of it as data.
     """
 
     mode: str
@@ -204,19 +211,13 @@ class Explanation:
     results: tuple[Result, ...]
     limits: tuple[Limit, ...]
     bounds: tuple[Bound, ...]
-    sentences: tuple[str, ...]
-    unlike: Unlike | None = None
-    drawn: Drawn | None = None
+    unlike: Unlike | None
+    drawn: Drawn | None
+    sections: tuple[Section, ...] = ()
 
     @property
     def stays(self) -> float:
         return sum(result.probability for result in self.results if not result.changes)
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """All of it in sentences."""
-        drawn = () if self.drawn is None else (self.drawn.words,)
-        return (*self.sentences, *drawn, *(() if self.unlike is None else self.unlike.words))
 
     @property
     def table(self) -> pd.DataFrame:
@@ -228,34 +229,6 @@ class Explanation:
             f"to_{name}": [each.get(name, self.levels.get(name)) for each in becomes] for name in columns
         }
         return tables.frame(found | {"probability": [result.probability for result in self.results]})
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON can hold it."""
-        return dict(plain({
-            "mode": self.mode,
-            "levels": self.levels,
-            "known": self.known,
-            "people": self.people,
-            "stays": self.stays,
-            "results": [
-                {"changes": [vars(change) for change in result.changes], "probability": result.probability}
-                for result in self.results
-            ],
-            "limits": [{**vars(limit), "binds": limit.binds} for limit in self.limits],
-            "bounds": [
-                {
-                    "constraint": each.constraint, "nearest": each.nearest.rates, "apart": each.nearest.apart,
-                    "bound": each.bound, "tight": each.tight, "of": each.number,
-                }
-                for each in self.bounds
-            ],
-            "drawn": None if self.drawn is None else {
-                "file": self.drawn.file, "row": self.drawn.row, "how": self.drawn.how, "values": self.drawn.values,
-                "probability": None if self.drawn.result is None else self.drawn.result.probability,
-            },
-            "unlike": None if self.unlike is None else vars(self.unlike),
-            "words": self.words,
-        }))  # fmt: skip
 
     def __repr__(self) -> str:
         return f"<Explanation in {self.mode} mode: stays with {chance(self.stays)}, {len(self.results)} results>"
@@ -277,12 +250,14 @@ class Explaining:
         results = self.results(person)
         known = "fitted" if person.sourced else "kept" if person.row is None else "typical"
         people, limits, bounds = self._people(person), tuple(self._limits(person)), tuple(self._bounds(person))
-        found = Explanation(
-            self.mode.name, self.shown(person), known, people, results, limits, bounds, (),
-            unlike=None if other is None else self.unlike(person, other), drawn=drawn,
-        )  # fmt: skip
-        said = tuple(self._words(person, found))
-        return Explanation(**{**vars(found), "sentences": said})
+        unlike = None if other is None else self.unlike(person, other)
+        found = Explanation(self.mode.name, self.shown(person), known, people, results, limits, bounds, unlike, drawn)
+        sections = [self._explained(person, found), self._limiting(found)]
+        if drawn is not None:
+            sections.append(drawn.section)
+        if other is not None and unlike is not None:
+            sections.append(self._differing(person, other, unlike))
+        return replace(found, sections=tuple(sections))
 
     def shown(self, person: Placed) -> dict[str, str]:
         """Return a person's level in every column that is read, as people read it."""
@@ -320,40 +295,29 @@ class Explaining:
                     "column": variable.name, "role": self._role(variable), "one": _shown(variable, one.levels[place]),
                     "other": _shown(variable, other.levels[place]), "alone": alone,
                 })  # fmt: skip
-        said = tuple(self._why(one, other, fields, apart))
-        return Unlike(tuple(fields), apart, said)
+        return Unlike(tuple(fields), apart)
 
-    def _why(self, one: Placed, other: Placed, fields: list[dict[str, Any]], apart: float) -> Iterator[str]:
-        if not fields:
-            yield (
-                "the two are in the same cell, with the same probabilities in everything: where they became different, "
-                "the draw alone made the difference"
-            )
+    def _differing(self, one: Placed, other: Placed, unlike: Unlike) -> Section:
+        facts, notes = _detailed({"apart": unlike.apart}), tuple(self._why(one, other, unlike))
+        return Section("unlike", facts=facts, tables=(_listed("fields", unlike.fields),), notes=notes)
+
+    def _why(self, one: Placed, other: Placed, unlike: Unlike) -> Iterator[Note]:
+        if not unlike.fields:
+            yield Note("unlike.same_cell")
             return
-        listed = ", ".join(
-            f"{each['column']} ({each['role']}): {each['one']} against {each['other']}" for each in fields
-        )
-        yield f"the two differ in {listed}"
-        if apart <= SAME_PROBABILITY:
-            yield (
-                "all the same, every change is as likely for the one as for the other: beside what they differ in "
-                "already, the draw alone makes a difference"
-            )
+        yield Note("unlike.fields", {"fields": [Note("unlike.field", each) for each in unlike.fields]})
+        if unlike.apart <= SAME_PROBABILITY:
+            yield Note("unlike.same_changes")
             return
         both = self.results(one), self.results(other)
-        stay = [chance(sum(result.probability for result in each if not result.changes)) for each in both]
-        yield f"the first stays as they are with {stay[0]}, the second with {stay[1]}; {_largest(*both)}"
-        if len(fields) > 1:
-            made = sorted(fields, key=lambda each: -each["alone"])
-            told = [f"{each['column']} {chance(each['alone'])}" for each in made if each["alone"] > SAME_PROBABILITY]
-            yield (
-                f"with one field of the other alone, this much of what may be changed about the first would be "
-                f"different: {', '.join(told) or 'nothing'}"
-            )
-        if not all(each.sourced for each in (one, other)):
-            yield "nobody fitted was in the cell of " + (
-                "both" if not (one.sourced or other.sourced) else "one of them"
-            )
+        first, second = (sum(result.probability for result in each if not result.changes) for each in both)
+        yield Note("unlike.stays", {"first": first, "second": second, "largest": _largest(*both)})
+        if len(unlike.fields) > 1:
+            made = sorted(unlike.fields, key=lambda each: -each["alone"])
+            some = [Note("unlike.alone", each) for each in made if each["alone"] > SAME_PROBABILITY]
+            yield Note("unlike.each_alone", {"fields": some or [Note("unlike.nothing")]})
+        if not (one.sourced and other.sourced):
+            yield Note("unlike.one_unseen" if one.sourced or other.sourced else "unlike.both_unseen")
 
     def _role(self, variable: Variable) -> str:
         if variable in self.mode.domain.d.variables:
@@ -400,8 +364,7 @@ class Explaining:
         place = int(before.of_source[np.flatnonzero(self._like(person, "dx"))[0]])
         for row in found.iloc[place :: len(before.cells)].to_dict("records"):
             allowed = None if np.isnan(row["bound"]) else float(row["bound"])
-            charge = f"{row['charge']}, averaged over the outcomes that they may have,"
-            yield Limit(charge, float(row["features_alone"]), allowed)
+            yield Limit(row["charge"], float(row["features_alone"]), allowed, over_outcomes=True)
 
     def _stranger_limits(self, person: Placed) -> Iterator[Limit]:
         """Return the budgets of somebody in a cell that nobody had, who draws an outcome all the same."""
@@ -442,50 +405,74 @@ class Explaining:
                 name, bound = type(part.parity).__name__ + part.parity.where, float(compared.bound[nearest])
                 yield Bound(name, comparison(part, nearest), bound, tight, compared.number_of(at), part.parity.words)
 
-    def _words(self, person: Placed, found: Explanation) -> Iterator[str]:
-        yield f"{self._who(person)}; " + self._where(person, found.people)
-        yield f"they stay as they are with a probability of {chance(found.stays)}"
+    def _explained(self, person: Placed, found: Explanation) -> Section:
+        facts = {"mode": found.mode, "levels": found.levels, "known": found.known, "people": found.people}
+        # Of one result there is nothing that the sentences do not say.
+        most = MOST_ROWS if len(found.results) > 1 else 0
+        results = Table.of("results", found.table, {"probability": "number"}, most=most)
+        return Section(
+            "explained", facts=_detailed({**facts, "stays": found.stays}), tables=(results,),
+            notes=tuple(self._notes(person, found)), fields={"mode": IN_MODE[found.mode]},
+        )  # fmt: skip
+
+    def _limiting(self, found: Explanation) -> Section:
+        budgets = [{**vars(limit), "binds": limit.binds} for limit in found.limits]
+        bounds = [
+            {"constraint": each.constraint, "nearest": each.nearest.rates, "apart": each.nearest.apart,
+             "bound": each.bound, "tight": each.tight, "of": each.number}
+            for each in found.bounds
+        ]  # fmt: skip
+        listed = _listed("budgets", budgets), _listed("bounds", bounds)
+        return Section("limits", tables=listed, notes=tuple(self._limit_notes(found)))
+
+    def _notes(self, person: Placed, found: Explanation) -> Iterator[Note]:
+        yield self._where(person, found.people)
+        yield Note("explained.stays", {"probability": found.stays})
         moving = [result for result in found.results if result.changes]
         most = max((len(result.changes) for result in moving), default=0)
         for result in moving[:MOST_TOLD]:
-            alone = ", and nothing else changes" if len(result.changes) < most else ""
-            yield f"with {chance(result.probability)} {result.words}{alone}"
+            alone = Note("explained.alone") if len(result.changes) < most else None
+            changes = [change.note for change in result.changes]
+            yield Note("explained.result", {"probability": result.probability, "changes": changes, "alone": alone})
         if len(moving) > MOST_TOLD:
             rest = sum(result.probability for result in moving[MOST_TOLD:])
-            yield f"with {chance(rest)} in all one of {len(moving) - MOST_TOLD} other results"
+            yield Note("explained.other_results", {"probability": rest, "others": len(moving) - MOST_TOLD})
         yield from self._good(found)
-        yield from (limit.words for limit in found.limits)
-        if not found.limits and not self.problem.charges:
-            yield "no budget limits what is expected of them; forbidden moves alone are never made"
-        yield from (bound.words for bound in found.bounds)
-        if self.achieved.parity and self.mode.domain.d not in self.mode.reads:
-            yield "the mapping does not read their group, so that no parity bound can be named that is theirs"
-        if self.margins and found.bounds:
-            yield "for its confidence the mapping keeps these bounds with margins, which bind before the bounds do"
         if self.mode.name == "apply":
-            yield "no outcome was read, and none is changed"
+            yield Note("explained.no_outcome")
+
+    def _limit_notes(self, found: Explanation) -> Iterator[Note]:
+        yield from (limit.note for limit in found.limits)
+        if not found.limits and not self.problem.charges:
+            yield Note("limits.no_budget")
+        yield from (bound.note for bound in found.bounds)
+        if self.achieved.parity and self.mode.domain.d not in self.mode.reads:
+            yield Note("limits.group_not_read")
+        if self.margins and found.bounds:
+            yield Note("limits.margins")
 
     def _who(self, person: Placed) -> str:
         both = list(zip(self.mode.read, person.levels, strict=True))
         by_axis = ([pair for pair in both if pair[0] in axis.variables] for axis in self.mode.reads)
         return "; ".join(in_words({v.name: _shown(v, level) for v, level in pairs}) for pairs in by_axis if pairs)
 
-    def _where(self, person: Placed, people: int) -> str:
+    def _where(self, person: Placed, people: int) -> Note:
+        who = self._who(person)
         if person.sourced:
             learned = any(variable.tree is not None for variable in self.mode.read)
-            features = "leaf of the learned cells" if learned else "features"
-            shared = f"group, {features} and outcome" if self.mode.name == "release" else f"group and {features}"
+            features = Note("explained.leaf" if learned else "explained.features")
             if self.mode.domain.d not in self.mode.reads:
-                shared = shared.removeprefix("group, ").removeprefix("group and ")
-            have = "person has" if people == 1 else "people have"
-            return f"{people:,} fitted {have} the same {shared}, and the same probabilities"
+                others = Note("explained.and_outcome") if self.mode.name == "release" else None
+            else:
+                others = Note("explained.and_both" if self.mode.name == "release" else "explained.and_group")
+            return Note("explained.fitted", {"who": who, "people": people, "features": features, "others": others})
         new = [v.name for v, level in zip(self.mode.read, person.levels, strict=True) if level == UNSEEN]
-        why = f", for {' and '.join(new)}" if new else ""
-        then = "they are left unchanged" if person.row is None else f"they {self.mode.then_drawn}"
-        return f"nobody fitted was in this cell{why}: {then}"
+        why = Note("explained.unseen_in", {"columns": new}) if new else None
+        then = Note("explained.kept") if person.row is None else self.mode.then_drawn
+        return Note("explained.unseen", {"who": who, "why": why, "then": then})
 
-    def _good(self, found: Explanation) -> Iterator[str]:
-        """Say how likely the favourable outcome is, where the problem names one and an outcome is drawn."""
+    def _good(self, found: Explanation) -> Iterator[Note]:
+        """Yield how likely the favourable outcome is, where the problem names one and an outcome is drawn."""
         problem, outcome = self.problem, self.counts.domain.outcome
         if problem.favourable is None or self.mode.name != "release":
             return
@@ -497,10 +484,8 @@ class Explaining:
                 outcome.name, found.levels[outcome.name]
             )
             likely += result.probability * (new == good)
-        yield (
-            f"they {'have' if has else 'do not have'} the good outcome {outcome.name}={good}; after the release they "
-            f"have it with {chance(min(likely, 1.0))}"
-        )
+        key = "explained.has_favourable" if has else "explained.has_not_favourable"
+        yield Note(key, {"outcome": f"{outcome.name}={good}", "probability": min(likely, 1.0)})
 
 
 def _shown(variable: Variable, level: int) -> str:
@@ -515,6 +500,17 @@ def _changes(variables: Sequence[Variable], own: Sequence[int], levels: Sequence
             yield Change(variable.name, _shown(variable, before), _shown(variable, after))
 
 
+def _detailed(values: Mapping[str, Any]) -> tuple[Fact, ...]:
+    """Return facts that sentences tell people, for JSON."""
+    return tuple(Fact(name, value, detail=True) for name, value in values.items())
+
+
+def _listed(key: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Return rows as a table that sentences tell people, for JSON."""
+    columns = tuple(Column(name, kind) for name, kind in KINDS[key].items())
+    return Table(key, columns, tuple(tuple(row[name] for name in KINDS[key]) for row in rows), most=0)
+
+
 def _done(results: Sequence[Result]) -> dict[tuple[tuple[str, str], ...], float]:
     """Return the probability of each thing that may be done to somebody: which columns become what."""
     return {tuple((c.column, c.after) for c in result.changes): result.probability for result in results}
@@ -526,11 +522,9 @@ def _apart(one: Sequence[Result], other: Sequence[Result]) -> float:
     return sum(abs(first.get(key, 0.0) - second.get(key, 0.0)) for key in {*first, *second}) / 2
 
 
-def _largest(one: Sequence[Result], other: Sequence[Result]) -> str:
+def _largest(one: Sequence[Result], other: Sequence[Result]) -> Note:
     """Name the change whose probability differs most between two people."""
     first, second = _done(one), _done(other)
     key = max((k for k in {*first, *second} if k), key=lambda k: abs(first.get(k, 0.0) - second.get(k, 0.0)))
-    became = ", and ".join(f"{column} becomes {level}" for column, level in key)
-    likely = [chance(each.get(key, 0.0)) for each in (first, second)]
-    alone = ", and nothing else does,"
-    return f"that {became}{alone} has a probability of {likely[0]} for the first and of {likely[1]} for the second"
+    changes = [Note("unlike.becomes", {"column": column, "level": level}) for column, level in key]
+    return Note("unlike.largest", {"changes": changes, "first": first.get(key, 0.0), "second": second.get(key, 0.0)})

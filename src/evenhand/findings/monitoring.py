@@ -8,7 +8,7 @@ be unknown: then drift of everything else is told, and no bound is decided.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from evenhand.data.levels import UNSEEN
 from evenhand.data.weighting import SURVEY, Weighting
 from evenhand.engines import AnyTable, Rows
 from evenhand.errors import DataError, some_of
-from evenhand.findings.coverage import NEW_COMBINATION, new_cells_share
+from evenhand.findings.coverage import NEW_COMBINATION, coverage_section, new_cells_share
 from evenhand.findings.document import MOST_TOLD
 from evenhand.findings.drift import NEW, Beside, Drift, Sample, drift
 from evenhand.findings.new_people import (
@@ -35,6 +35,8 @@ from evenhand.findings.new_people import (
 )
 from evenhand.findings.theory import Judgement, judge, overall
 from evenhand.findings.theory.intervals import MET, UNDECIDED, VIOLATED
+from evenhand.render.finding import Finding
+from evenhand.render.section import Fact, Kind, Note, Section, Table
 from evenhand.resources import Progress
 from evenhand.spec import Problem
 from evenhand.tables.transforming import Transformer
@@ -45,9 +47,23 @@ if TYPE_CHECKING:
 GAP, NO_BIN = "a missing value", "a number that is in no bin"
 """What values that are no levels are called where they have no text."""
 
+LOOKED_AT: dict[str, Kind] = {
+    "what": "text", "name": "text", "apart": "number", "expected": "number", "limit": "number", "chance": "number",
+    "drifted": "flag", "moved": "text", "moved_from": "number", "moved_to": "number",
+}  # fmt: skip
+JUDGED: dict[str, Kind] = {
+    "constraint": "text", "where": "text", "bound": "number", "people": "people", "against_people": "people",
+    "rate": "rate", "other": "rate", "value": "number", "low": "number", "high": "number", "expected": "number",
+    "verdict": "text",
+}  # fmt: skip
+"""The columns of what was looked at, and of bounds."""
+
+MOST_ROWS = 8
+"""So many bounds are shown; JSON has all."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Monitored:
+class Monitored(Finding):
     """What a batch of new people says of a mapping.
 
     Attributes
@@ -61,39 +77,44 @@ class Monitored:
         Whether the batch has outcomes.
     fitted : bool
         Whether it has the very counts of the fitted table.
+    in_new_cells, expected_in_new_cells : float, float or None
+        The share of its people who are in cells that nobody fitted was in, and what is to be expected; None without
+        outcomes.
     coverage : pandas.DataFrame
         As in an audit: missing values, new values and new combinations, with what becomes of such rows.
     drift : pandas.DataFrame
         For each column, the groups, the outcome in each group and the cells: how far ``apart`` the batch and the fitted
         table are (the total variation), what sampling alone gives (``expected``) and what it stays below in everything
         at once (``limit``), the ``chance`` of as much by sampling alone, whether it ``drifted``, and which level's
-        share ``moved`` most. Where people have values that nobody fitted had, what they are by themselves, too: then
-        ``apart`` is their share.
+        share ``moved`` most, from what to what. Where people have values that nobody fitted had, what they are by
+        themselves, too: then ``apart`` is their share.
     bounds : pandas.DataFrame
         For each parity bound the people and rates that are compared, the distance of one release (``value``), its exact
         interval (``low``, ``high``), the distance ``expected`` over the draws, and a ``verdict``: shown met, shown
         violated or not decided.
     verdict : str or None
         The same for all bounds together; None where nothing is bounded.
-    words : tuple of str
-        What follows, in sentences.
     weighed : bool
         Whether rows had weights, with which limits and intervals are approximate.
     released : str or None
         What tells that the mapping wrote this table itself: its people are no new ones; None where nothing does.
+    sections : tuple of Section
+        All of it as data, with what follows.
     """
 
     people: int
     confidence: float
     outcomes: bool
     fitted: bool
+    in_new_cells: float
+    expected_in_new_cells: float | None
     coverage: pd.DataFrame
     drift: pd.DataFrame
     bounds: pd.DataFrame
     verdict: str | None
-    words: tuple[str, ...]
-    weighed: bool = False
-    released: str | None = None
+    weighed: bool
+    released: str | None
+    sections: tuple[Section, ...]
 
     @cached_property
     def drifted(self) -> tuple[str, ...]:
@@ -160,24 +181,57 @@ def monitor(
     stated = with_own_target(problem, fitted).parity
     batch = None if met is None else (met.counts, met.kernel)
     judged = judge(stated, fitted, batch, confidence=1 - half, seed=seed)
-    found = Monitored(
-        people=int(rows.people.sum()),
-        confidence=confidence,
-        outcomes=outcomes,
-        fitted=beside.same,
-        coverage=tables.frame(covered),
-        drift=_drift_frame(moved),
-        bounds=_bounds_frame(judged),
-        verdict=overall([each.verdict for each in judged]),
-        words=(),
-        weighed=beside.now.weighed or beside.before.weighed,
-        released=released(None if met is None else met.counts),
-    )
-    combinations = found.coverage.loc[found.coverage["what"] == NEW_COMBINATION, "rows"].sum()
-    strange = (float(combinations) + beside.people_with_new_values) / max(1, found.people)
-    expected = None if met is None else new_cells_share(fitted, blind=problem.blind)
-    words = _words(problem, domain, found, uncounted, (strange, expected), judged, moved)
-    return replace(found, words=(*(() if found.released is None else (found.released,)), *words))
+    frames: dict[str, Any] = {
+        "coverage": tables.frame(covered),
+        "drift": _drift_frame(moved),
+        "bounds": _bounds_frame(judged),
+    }
+    values: dict[str, Any] = {
+        "people": int(rows.people.sum()),
+        "confidence": confidence,
+        "outcomes": outcomes,
+        "fitted": beside.same,
+        "verdict": overall([each.verdict for each in judged]),
+        "weighed": beside.now.weighed or beside.before.weighed,
+        "released": released(None if met is None else met.counts),
+    }
+    combinations = frames["coverage"].loc[frames["coverage"]["what"] == NEW_COMBINATION, "rows"].sum()
+    values["in_new_cells"] = (float(combinations) + beside.people_with_new_values) / max(1, values["people"])
+    values["expected_in_new_cells"] = None if met is None else new_cells_share(fitted, blind=problem.blind)
+    notes = {
+        "batch": tuple(_batch_notes(values, uncounted)),
+        "drift": tuple(_drift_notes(moved)),
+        "verdicts": tuple(_bound_notes(problem, judged, outcomes=outcomes)),
+        "caveats": tuple(_caveats(problem, domain, values)),
+    }
+    return Monitored(**values, **frames, sections=tuple(_sections(values, frames, notes)))
+
+
+def _sections(
+    values: dict[str, Any], frames: dict[str, pd.DataFrame], notes: dict[str, tuple[Note, ...]]
+) -> Iterator[Section]:
+    """Yield the sections in the order in which they are read."""
+    kinds: dict[str, Kind] = {"people": "people", "in_new_cells": "rate", "expected_in_new_cells": "rate"}
+    shown = ("people", "verdict")
+    facts = [
+        Fact(name, value, kinds.get(name, "text"), detail=name not in shown or value is None)
+        for name, value in values.items()
+    ]
+    moved, bounds = frames["drift"], frames["bounds"]
+    facts.append(Fact("drifted", moved.loc[moved["drifted"], "name"].tolist(), detail=True))
+    yield Section("batch", facts=tuple(facts), notes=notes["batch"])
+    looks = Table.of("looks", moved, LOOKED_AT, detail=("what", "moved", "moved_from", "moved_to"))
+    yield Section("drift", tables=(looks,), notes=notes["drift"])
+    beyond = bounds[["low", "value"]].sub(bounds["bound"], axis=0)
+    # Worst first: what is shown to be beyond its bound, then what this release has beyond it.
+    order = beyond.assign(low=beyond["low"].clip(lower=0)).sort_values(["low", "value"], ascending=False).index
+    detail = {"people", "against_people", "rate", "other", "expected"}
+    detail |= {"constraint"} if bounds["constraint"].nunique() <= 1 else set()
+    most = MOST_ROWS if values["outcomes"] else 0
+    judged = Table.of("bounds", bounds.loc[order], JUDGED, detail=detail, most=most)
+    yield Section("verdicts", tables=(judged,), notes=notes["verdicts"])
+    yield coverage_section(frames["coverage"])
+    yield Section("caveats", notes=notes["caveats"])
 
 
 def _told(domain: Domain, rows: Rows) -> tuple[dict[str, Cells], Sample, dict[str, Sequence[str]]]:
@@ -220,7 +274,9 @@ def _drift_frame(found: Drift) -> pd.DataFrame:
             "limit": found.limit,
             "chance": found.chance,
             "drifted": found.drifted,
-            "moved": found.moved,
+            "moved": ["" if each is None else each.level for each in found.moved],
+            "moved_from": [np.nan if each is None else each.before for each in found.moved],
+            "moved_to": [np.nan if each is None else each.now for each in found.moved],
         }
     )
 
@@ -235,93 +291,70 @@ def _bounds_frame(judged: Sequence[Judgement]) -> pd.DataFrame:
     return tables.frame({**columns, verdict: [row[verdict] for row in rows]})
 
 
-def _words(
-    problem: Problem,
-    domain: Domain,
-    found: Monitored,
-    uncounted: Sequence[str],
-    in_new_cells: tuple[float, float | None],
-    judged: Sequence[Judgement],
-    moved: Drift,
-) -> Iterator[str]:
-    if found.fitted:
-        yield (
-            "this is the fitted table, count for count: nothing can have drifted, and what it says of the bounds is "
-            "about the people that were fitted, not about new ones"
-        )
-    yield from uncounted
-    strange, expected = in_new_cells
-    usual = "" if expected is None else f"; about {expected:.1%} were to be expected"
-    yield f"{strange:.1%} of the people are in cells that nobody fitted was in{usual}"
-    yield from _drift_words(moved)
-    yield from _bound_words(problem, found, judged)
-    yield (
-        f"with a confidence of {found.confidence:g} a random sample of the fitted people's population has nothing told "
-        f"as drifted and every interval right, all at once; of a hundred such batches about "
-        f"{100 * (1 - found.confidence):.2g} are told otherwise by chance"
-    )
-    if found.weighed:
-        yield (
-            "rows have weights: limits and intervals are approximate, with as many people as would tell as much if "
-            "all weighed the same"
-        )
-    yield from _unwatched(problem, domain)
+def _batch_notes(values: dict[str, Any], uncounted: Sequence[str]) -> Iterator[Note]:
+    if values["released"] is not None:
+        yield Note("text", {"text": values["released"]})
+    if values["fitted"]:
+        yield Note("batch.fitted")
+    yield from (Note("text", {"text": words}) for words in uncounted)
+    expected = values["expected_in_new_cells"]
+    usual = None if expected is None else Note("batch.usual", {"expected": expected})
+    yield Note("batch.new_cells", {"share": values["in_new_cells"], "usual": usual})
 
 
-def _drift_words(moved: Drift) -> Iterator[str]:
-    at = np.flatnonzero(moved.drifted)
+def _drift_notes(found: Drift) -> Iterator[Note]:
+    at = np.flatnonzero(found.drifted)
     if not len(at):
-        yield (
-            f"of {len(moved.looks)} things looked at, none is further from the fitted table than sampling alone "
-            f"explains"
-        )
+        yield Note("drift.none", {"looks": len(found.looks)})
         return
     # New values may have no limit but zero.
-    order = at[np.argsort(-moved.apart[at] / np.maximum(moved.limit[at], 1e-9), kind="stable")]
+    order = at[np.argsort(-found.apart[at] / np.maximum(found.limit[at], 1e-9), kind="stable")]
     for place in order[:MOST_TOLD]:
-        look, apart, limit = moved.looks[place], moved.apart[place], moved.limit[place]
-        if look.what == NEW:
-            yield (
-                f"drifted: {look.name}: {apart:.1%} of the people have one, where sampling alone explains up to "
-                f"{limit:.1%}; most: {moved.moved[place]}"
-            )
-            continue
-        yield (
-            f"drifted: {look.name}, {apart:.3f} apart where sampling alone explains up to {limit:.3f}; most: "
-            f"{moved.moved[place]}"
-        )
+        look, moved = found.looks[place], found.moved[place]
+        most = None if moved is None else Note("drift.most", vars(moved))
+        fields = {"name": look.name, "apart": found.apart[place], "limit": found.limit[place], "most": most}
+        yield Note("drift.new_values" if look.what == NEW else "drift.apart", fields)
     if len(order) > MOST_TOLD:
-        yield f"and {len(order) - MOST_TOLD} more drifted"
+        yield Note("drift.more", {"more": len(order) - MOST_TOLD})
 
 
-def _bound_words(problem: Problem, found: Monitored, judged: Sequence[Judgement]) -> Iterator[str]:
+def _bound_notes(problem: Problem, judged: Sequence[Judgement], *, outcomes: bool) -> Iterator[Note]:
     if not judged:
-        yield "no parity bound was asked for"
+        yield Note("verdicts.no_bound")
         return
-    if not found.outcomes:
-        yield f"the table has no column {problem.outcome!r}: without outcomes no parity bound is decided"
+    if not outcomes:
+        yield Note("verdicts.no_outcomes", {"column": repr(problem.outcome)})
         return
     # Two groups that are compared in both orders are one comparison, which is decided as both are.
     both: dict[int, list[str]] = {}
     for each in judged:
         both.setdefault(each.comparison, []).append(each.verdict)
     verdicts = [overall(words) for words in both.values()]
-    counted = ", ".join(f"{verdicts.count(word)} {word}" for word in (VIOLATED, MET, UNDECIDED) if word in verdicts)
-    yield f"of {len(verdicts)} parity constraint{'s' * (len(verdicts) > 1)}: {counted}"
+    counted = [
+        Note("verdicts.verdict", {"number": verdicts.count(word), "verdict": word})
+        for word in (VIOLATED, MET, UNDECIDED)
+        if word in verdicts
+    ]
+    yield Note("verdicts.counted", {"number": len(verdicts), "verdicts": counted})
     over = sorted((j for j in judged if j.verdict == VIOLATED), key=lambda j: j.low - j.bound)
     # Of both orders the worse one.
     worst = list({each.comparison: each for each in over}.values())
     for judgement in sorted(worst, key=lambda j: j.bound - j.low)[:MOST_TOLD]:
-        yield f"{VIOLATED}: {judgement.where}, {judgement.held}"
+        fields = {"verdict": judgement.verdict, "where": judgement.where, "interval": judgement.held}
+        yield Note("verdicts.violated", fields)
 
 
-def _unwatched(problem: Problem, domain: Domain) -> Iterator[str]:
-    """Say what the mapping file tells too little of to be watched."""
-    yield "columns outside the problem are not watched: the mapping holds nothing of them"
+def _caveats(problem: Problem, domain: Domain, values: dict[str, Any]) -> Iterator[Note]:
+    """Say how sure all of it is, and what the mapping file tells too little of to be watched."""
+    confidence = values["confidence"]
+    yield Note("monitor.confidence", {"confidence": confidence, "alarms": 100 * (1 - confidence)})
+    if values["weighed"]:
+        yield Note("monitor.weighed")
+    yield Note("monitor.other_columns")
     binned = [variable.name for variable in domain.variables if variable.coding is not None]
     if binned:
-        yield f"within a level nothing is seen to move: {some_of(binned)} are told by their levels alone"
+        yield Note("monitor.binned", {"columns": some_of(binned)})
     asked = {column for variable in domain.x.variables for column in variable.columns}
     silent = [name for name in problem.features if name not in asked]
     if silent:
-        yield f"columns that no rule of the learned cells asks about are not watched: {some_of(silent)}"
+        yield Note("monitor.not_asked", {"columns": some_of(silent)})

@@ -10,8 +10,24 @@ from evenhand.render.section import NUMBERS, Fact, Section, Table
 from evenhand.render.sentences import caption, column_heading, facts, sentence, title
 from evenhand.render.sentences import shown as cell_of
 
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+"""What a browser may do with a page: show pictures and styles that are in it."""
+
 LONG_WORD = 20
 """So many letters a word may have that is not broken in a table."""
+
+
+def page(name: str, style: str, sections: Iterable[Section]) -> Markup:
+    """Return a whole page of sections. It fetches nothing and runs nothing, and the browser is told so as well."""
+    head = (
+        Markup('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
+        Markup(f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'),
+        element("title", name),
+        Markup('<link rel="icon" href="data:,">'),
+        element("style", Markup(style)),
+    )
+    body = element("body", element("header", element("h1", name)), element("main", fragments(sections)))
+    return Markup(f"<!DOCTYPE html>\n{element('html', element('head', *head), body, lang='en')}\n")
 
 
 def fragments(sections: Iterable[Section]) -> Markup:

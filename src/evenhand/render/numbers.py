@@ -11,6 +11,9 @@ from evenhand.tolerances import ROUNDING
 NONE = "–"
 """In place of a number that does not exist."""
 
+MOST_LETTERS = 120
+"""A longer text of the kind ``cut`` is cut; JSON has it whole."""
+
 PLAIN = 1e-4
 """Smaller numbers are written as powers of ten."""
 
@@ -46,11 +49,39 @@ def percent(value: float, digits: int = 1) -> str:
     return f"{100 * round(value, 9):.{digits}f}%"
 
 
+def chance(probability: float) -> str:
+    """Write a probability: only what is certain is written as 0% or 100%.
+
+    Examples
+    --------
+    >>> chance(0.2034), chance(0.0001), chance(0.0), chance(0.99999)
+    ('20.3%', 'under 0.1%', '0%', 'over 99.9%')
+    """
+    if probability in (0.0, 1.0):
+        return f"{probability:.0%}"
+    if probability < 0.001:
+        return "under 0.1%"
+    return "over 99.9%" if probability > 0.999 else f"{probability:.1%}"
+
+
+def cut(text: str) -> str:
+    """Cut a text that nobody would read to its end, such as the lines of a user's distance, and say how long it is.
+
+    Examples
+    --------
+    >>> cut("[" + "0.25, " * 1000 + "1]")[-30:]
+    ', 0.25, 0.25,… (6,003 letters)'
+    """
+    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}… ({len(text):,} letters)"
+
+
 FORMATS: dict[str, Callable[[Any], str]] = {
     "people": people,
     "weight": people,
     "rate": percent,
     "share": lambda value: percent(value, 2),
+    "chance": chance,
+    "cut": cut,
     "whole": lambda value: percent(value, 0),
     "ratio": lambda value: f"{value:.2f}×",
     "points": lambda value: f"{100 * value:.1f} points",
@@ -61,7 +92,8 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "signed": lambda value: f"{100 * value:+.1f}",
     "violation": lambda value: f"{value:.1e}",
 }
-"""How values of each kind are written; in sentences also percentages without digits, and percentage points."""
+"""How values of each kind are written; in sentences also probabilities, percentages without
+digits, and percentage points."""
 
 
 def tick(value: float, step: float, kind: str = "number") -> str:
@@ -109,6 +141,8 @@ def written(value: Any, kind: str = "text") -> str:
         return NONE
     if kind == "flag":
         return "yes" if value else "no"
+    if kind == "cut":
+        return cut(str(value))
     if kind == "text" or isinstance(value, str) or kind not in FORMATS:
         return str(value)
     if math.isinf(value):

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Kind = Literal[
-    "people", "weight", "rate", "share", "ratio", "points", "cost", "loss", "number", "violation", "text", "flag"
+    "people", "weight", "rate", "share", "ratio", "points", "cost", "loss", "number", "violation", "text", "cut", "flag"
 ]
-"""What a value is, which decides how it is written (``render.numbers``)."""
+"""What a value is, which decides how it is written (``render.numbers``); ``weight`` is of people by survey weight,
+``cut`` a text that may be too long to be read."""
 
 Mark = Literal["dots", "bars", "lines", "heat"]
 """How a chart is drawn: dots before and after, bars, curves, or a grid of shades."""

@@ -56,7 +56,7 @@ SENTENCES: dict[str, str] = {
     "chart.unconstrained": "No parity constraint",
     "chart.undrawn_cohorts": "{undrawn} more cohorts with fewer than {least:number} people are not drawn",
     "text": "{text}",
-    "hidden.rows": "{hidden} of {total} rows are not shown: fewer than {least} people, or would reveal such a group",
+    "hidden.rows": "{hidden} of {total} rows are not shown: fewer than {least:g} people, or would reveal such a group",
     # What was asked.
     "asked.favourable": "{outcome} is good for a person",
     "asked.protected": "{columns} (read, never changed)",
@@ -562,6 +562,173 @@ SENTENCES: dict[str, str] = {
     "frontier.bound": "bound {bound:g}",
     "frontier.budget_limit": "budget limit {budget:g}",
     "frontier.budget_factor": "budget factor {budget:g}",
+    # A batch of new people, and the history of batches.
+    "batch.fitted": (
+        "this is the fitted table, count for count: nothing can have drifted, and what it says of the bounds is about "
+        "the people that were fitted, not about new ones"
+    ),
+    "batch.new_cells": "{share:rate} of the people are in cells that nobody fitted was in{usual}",
+    "batch.usual": "; about {expected:rate} were to be expected",
+    "drift.none": ("of {looks} things looked at, none is further from the fitted table than sampling alone explains"),
+    "drift.apart": "drifted: {name}, {apart:.3f} apart where sampling alone explains up to {limit:.3f}; most: {most}",
+    "drift.new_values": (
+        "drifted: {name}: {apart:rate} of the people have one, where sampling alone explains up to {limit:rate}; most: "
+        "{most}"
+    ),
+    "drift.most": "{level}: {before:.4f} to {now:.4f}",
+    "drift.more": "and {more} more drifted",
+    "verdicts.no_bound": "no parity bound was asked for",
+    "verdicts.no_outcomes": ("the table has no column {column}: without outcomes no parity bound is decided"),
+    "verdicts.counted": "of {number} parity {number:constraint|constraints}: {verdicts}",
+    "verdicts.verdict": "{number} {verdict}",
+    "verdicts.violated": "{verdict}: {where}, {interval}",
+    "monitor.confidence": (
+        "with a confidence of {confidence:g} a random sample of the fitted people's population has nothing told as "
+        "drifted and every interval right, all at once; of a hundred such batches about {alarms:.2g} are told "
+        "otherwise by chance"
+    ),
+    "monitor.weighed": (
+        "rows have weights: limits and intervals are approximate, with as many people as would tell as much if all "
+        "weighed the same"
+    ),
+    "monitor.other_columns": "columns outside the problem are not watched: the mapping holds nothing of them",
+    "monitor.binned": "within a level nothing is seen to move: {columns} are told by their levels alone",
+    "monitor.not_asked": "columns that no rule of the learned cells asks about are not watched: {columns}",
+    "monitor.number": "this batch is number {batches} in the history",
+    # One person: what may become of them, what limits it, what was drawn, and why another differs.
+    "explained.fitted": (
+        "{who}; {people:,} fitted {people:person has|people have} the same {features}{others}, and the same "
+        "probabilities"
+    ),
+    "explained.features": "features",
+    "explained.leaf": "leaf of the learned cells",
+    "explained.and_both": ", group and outcome",
+    "explained.and_group": " and group",
+    "explained.and_outcome": " and outcome",
+    "explained.unseen": "{who}; nobody fitted was in this cell{why}: they {then}",
+    "explained.kept": "are left unchanged",
+    "explained.unseen_in": ", for {columns: and }",
+    "explained.stays": "they stay as they are with a probability of {probability:chance}",
+    "explained.result": "with {probability:chance} {changes:, and }{alone}",
+    "explained.change": "{column} becomes {after} instead of {before}",
+    "explained.alone": ", and nothing else changes",
+    "explained.other_results": "with {probability:chance} in all one of {others} other {others:result|results}",
+    "explained.has_favourable": (
+        "they have the good outcome {outcome}; after the release they have it with {probability:chance}"
+    ),
+    "explained.has_not_favourable": (
+        "they do not have the good outcome {outcome}; after the release they have it with {probability:chance}"
+    ),
+    "explained.no_outcome": "no outcome was read, and none is changed",
+    "limits.none": "their {charge}{whose} is {expected:.4g}; nothing limits it",
+    "limits.budget": "their {charge}{whose} is {expected:.4g} of the {allowed:.4g} that is allowed",
+    "limits.budget_binds": ("their {charge}{whose} is {expected:.4g}, all that their budget allows: this limit binds"),
+    "limits.shared": " of everybody with their features and outcome, over all groups,",
+    "limits.over_outcomes": ", averaged over the outcomes that they may have,",
+    "limits.no_budget": "no budget limits what is expected of them; forbidden moves alone are never made",
+    "limits.constraint_slack": "the constraint on their group ({stated}) is slack; nearest: {nearest}",
+    "limits.constraint_binds": "the constraint on their group ({stated}) is binding: {nearest}",
+    "limits.constraint_binds_in": (
+        "the constraint on their group ({stated}) is binding in {tight} of {number} comparisons: {nearest}"
+    ),
+    "limits.group_not_read": (
+        "the mapping does not read their group, so that no parity bound can be named that is theirs"
+    ),
+    "limits.margins": (
+        "for its confidence the mapping keeps these bounds with margins, which bind before the bounds do"
+    ),
+    "drawn.values": "in row {row:,} of {file} ({options}) they are {values}",
+    "drawn.stayed": (
+        "in row {row:,} of {file} ({options}) they stayed as they were, which had a probability of {probability:chance}"
+    ),
+    "drawn.became": (
+        "in row {row:,} of {file} ({options}) {changes:, and }, which had a probability of {probability:chance}"
+    ),
+    "drawn.change": "{column} became {after} instead of {before}",
+    "drawn.option": "{name} {value}",
+    "unlike.same_cell": (
+        "the two are in the same cell, with the same probabilities in everything: where they became different, the "
+        "draw alone made the difference"
+    ),
+    "unlike.fields": "the two differ in {fields}",
+    "unlike.field": "{column} ({role}): {one} against {other}",
+    "unlike.same_changes": (
+        "all the same, every change is as likely for the one as for the other: beside what they differ in already, "
+        "the draw alone makes a difference"
+    ),
+    "unlike.stays": "the first stays as they are with {first:chance}, the second with {second:chance}; {largest}",
+    "unlike.largest": (
+        "that {changes:, and }, and nothing else does, has a probability of {first:chance} for the first and of "
+        "{second:chance} for the second"
+    ),
+    "unlike.becomes": "{column} becomes {level}",
+    "unlike.each_alone": (
+        "with one field of the other alone, this much of what may be changed about the first would be different: "
+        "{fields}"
+    ),
+    "unlike.alone": "{column} {alone:chance}",
+    "unlike.nothing": "nothing",
+    "unlike.one_unseen": "nobody fitted was in the cell of one of them",
+    "unlike.both_unseen": "nobody fitted was in the cell of both",
+    # Two mappings compared.
+    "compared.fingerprint": "fingerprint {fingerprint}",
+    "compared.named": "{name}, fingerprint {fingerprint}",
+    "compared.both_fitted": "the {people:,} people on whom both were fitted",
+    "compared.same_people": (
+        "the {people:,} people on whom B was fitted; A was fitted on as many, the same in all that both know of them, "
+        "with other columns or levels"
+    ),
+    "compared.other_people": (
+        "the {people:,} people on whom B was fitted; A was fitted on another table, of {others:,} people"
+    ),
+    "compared.table": "the {people:,.0f} people of the table",
+    "compared.same_statement": "The two statements are the same.",
+    "compared.one_setting": "Of the statements one setting differs: {settings:; }{more}.",
+    "compared.settings": "Of the statements {number} settings differ: {settings:; }{more}.",
+    "compared.setting": "{setting} {a:cut} → {b:cut}",
+    "compared.absent": "(not there)",
+    "compared.more": "; and {more} more",
+    "compared.no_parity": "{mapping} has no parity bound.",
+    "compared.one_constraint": "The parity constraint of {mapping} requires {bound}{where}",
+    "compared.first_constraint": ("The first of {number} parity constraints of {mapping} requires {bound}{where}"),
+    "compared.where": " {where}",
+    "compared.nothing": "nothing",
+    "compared.constraint_hidden": "{stated}; the groups that it compares are not shown.",
+    "compared.worst": (
+        "{stated}: at worst {before} before ({furthest_before}), {after} with {mapping} ({furthest_after}){among}"
+        "{whose}.{also}"
+    ),
+    "compared.among": ", among groups that are shown",
+    "compared.whose": ", {whose}",
+    "compared.also": " Also {others:; }.",
+    "compared.other_constraint": "{constraint}: {before} → {after}",
+    "compared.changed": "Of {everybody} A changes about {a}, B about {b}.",
+    "compared.people": "{number:,.0f}{unit} ({share:rate})",
+    "compared.unit": " {unit}",
+    "compared.nobody": (
+        "Nobody is treated differently: both give everybody the same results with the same probabilities."
+    ),
+    "compared.differently": (
+        "In expectation over the draws, at least {outcome} get another outcome from B than from A{records}."
+    ),
+    "compared.records": "; another record, at least {records}",
+    "compared.most": "Most of all{among} it is {group}: {share:rate} of them.",
+    "compared.most_among": ", of the groups that are shown,",
+    "compared.cell": "{who} ({people:,.0f} people): {chances}.",
+    "compared.chance": "{outcome} in {a:whole} of cases with A, {b:whole} with B",
+    "compared.losses": "The utility loss is {a:loss} with A and {b:loss} with B ({measure}).",
+    "compared.certificates": "The certificate of A is {a}, that of B is {b}.",
+    "compared.protected": "A protects {a}, B {b}: rates are by the groups of B",
+    "compared.no_records": (
+        "features are not the same in both, or have other levels: outcomes are compared, records are not"
+    ),
+    "compared.left_out": "left out: {rows:,} {rows:row|rows} of the table with an unknown group or outcome",
+    "compared.new_cells": "{people} in cells not seen when {mapping} was fitted",
+    "compared.other_measures": (
+        "the two lose what different measures measure, so that their utility losses cannot be compared"
+    ),
+    "compared.other_columns": ("the utility losses are about other columns or levels, so that they cannot be compared"),
+    "compared.own_tables": "utility losses are each about the table that the mapping was fitted on",
 }
 
 TITLES: dict[str, str] = {
@@ -593,6 +760,23 @@ TITLES: dict[str, str] = {
     "edges": "{edges}",
     "points": "The points",
     "without_a_bound": "The same model without a bound",
+    "batch": "The batch",
+    "drift": "How far from the fitted table, and what sampling alone stays below (total variation)",
+    "verdicts": "Every parity bound, by one release of these people: how far apart, with an exact interval",
+    "batches": "The batches that were watched",
+    "explained": "What may become of them in {mode} mode",
+    "limits": "What limits it",
+    "drawn": "What was drawn for them",
+    "unlike": "Why the two differ",
+    "compared": "What differs",
+    "compared_statement": "What was stated",
+    "compared_bounds": "How far apart rates are, at worst, of what each bounds",
+    "compared_rates": "Each group's rates of {outcome}",
+    "compared_groups": (
+        "Who is changed, and in expectation at least which share gets another result from B than from A"
+    ),
+    "compared_costs": "What each costs",
+    "compared_cells": "The cells in which people are treated differently, by how many people it is",
 }
 """The headings of sections."""
 
@@ -664,6 +848,10 @@ CAPTIONS: dict[str, str] = {
 """What stands above a table, where its section's heading does not say it, and the titles of charts."""
 
 HEADINGS: dict[str, str] = {
+    "after_a": "After A",
+    "after_b": "After B",
+    "changed_a": "Changed by A",
+    "changed_b": "Changed by B",
     "weight": "People",
     "by_weight": "People by weight",
     "rule": "Who is in it",

@@ -100,8 +100,13 @@ def _table(table: Table, console: Console) -> RenderableType:
 def grid_of(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> Grid:
     """Return a grid of texts, numbers to the right, which stay whole: their headings wrap before names have to."""
     names = list(map(column_heading, columns))
+    who = next((at for at, column in enumerate(columns) if not column.own), len(columns))
     longest = [max([0, *(cell_len(row[at]) for row in cells)]) for at in range(len(names))]
     fits = sum(max(cell_len(name), own) + 2 for name, own in zip(names, longest, strict=True)) <= width
+    if not fits and who > 1:
+        # Side by side the user's columns would leave a few letters to each: they are joined in one.
+        first = Column(", ".join(names[:who]), own=True)
+        return grid_of([first, *columns[who:]], [(", ".join(row[:who]), *row[who:]) for row in cells], width)
     grid = Grid(box=None, header_style="cyan", padding=(0, 2, 0, 0))
     for column, name, own in zip(columns, names, longest, strict=True):
         number = column.kind in NUMBERS

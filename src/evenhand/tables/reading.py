@@ -96,7 +96,11 @@ def refuse_mistaken(table: nw.DataFrame[Any], weighting: Weighting | None) -> No
     if weighting is None or weighting.repeats or weighting.sampled or weighting.column not in (None, *table.columns):
         return
     some = table.head(ENOUGH_ROWS)
-    given: Any = weighting.given[: len(some)] if weighting.column is None else some[weighting.column].to_list()
+    given: Any = weighting.given
+    try:
+        given = given[: len(some)] if weighting.column is None else some[weighting.column].to_list()
+    except Exception:  # Whatever has no numbers for rows is refused where they are read.
+        return
     weight = pd.to_numeric(pd.Series(given, dtype=object), errors="coerce").to_numpy(dtype=float)
     # Weights of another length, and what is no number or of nobody, are refused where they are read, or do not count.
     kept = np.flatnonzero(weight > 0)

@@ -1,14 +1,14 @@
 """Two mappings compared: what was stated, what comes of it, and who is treated differently.
 
-The one place that joins statements, certificates, prices and what happens to people into an answer; a page of it is
-made of the same plain values as its JSON.
+The one place that joins statements, certificates, prices and what happens to people into an answer.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping as Mapping_
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -39,11 +39,14 @@ from evenhand.findings.comparing import (
     treated,
 )
 from evenhand.findings.discretion import combinations_shown, complementary
-from evenhand.findings.document import plain
+from evenhand.findings.document import MOST_TOLD
 from evenhand.findings.new_people import meeting, with_own_target
 from evenhand.kernel.achieved import distances
+from evenhand.render.finding import Finding
+from evenhand.render.html import page
+from evenhand.render.section import Fact, Kind, Note, Section, Table
 from evenhand.render.sentences import facts
-from evenhand.report.comparison import comparison_page, shortened
+from evenhand.report.page import text_of
 from evenhand.tables.transforming import Missing, domain_with, kinds_of, locate
 from evenhand.text import counted
 from evenhand.tolerances import TREATED_ALIKE
@@ -53,20 +56,37 @@ from evenhand.use.mapping import Mapping
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_TOLD = 5
-"""So many cells that are treated differently are told in words; the frame has them all."""
-
 WORTH_TELLING = 0.005
 """Cells are told in words where at least this share gets another outcome: less is written as the same percentage."""
 
+MOST_CELLS = 12
+"""So many cells are shown; JSON has all that are passed on."""
+
+KINDS: dict[str, dict[str, Kind]] = {
+    "mappings": {"what": "text", "a": "text", "b": "text"},
+    "statement": {"setting": "text", "a": "cut", "b": "cut"},
+    "bounds": {
+        "mapping": "text", "constraint": "text", "where": "text", "bound": "text", "before": "text", "after": "text",
+        "furthest_before": "text", "furthest_after": "text", "comparisons_hidden": "number", "whose": "text",
+    },
+    "rates": {"people": "people", "weight": "weight", "before": "rate", "after_a": "rate", "after_b": "rate"},
+    "groups": {
+        "people": "people", "weight": "weight", "changed_a": "rate", "changed_b": "rate", "other_outcome": "rate",
+        "other_record": "rate",
+    },
+    "cells": {"people": "people", "weight": "weight", "other_outcome": "rate", "other_record": "rate"},
+    "costs": {"what": "text", "a": "number", "b": "number"},
+}  # fmt: skip
+"""The columns of a comparison's tables that are no columns of the user's."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class Comparison(Finding):
     """What two mappings, A and B, do to the same people.
 
     Attributes
     ----------
-    about : str
+    about : Note
         Who these people are.
     people : float
         How many they are, by weight.
@@ -89,8 +109,9 @@ class Comparison:
         For each cell of B in which people are treated differently, most people first: who is in it, how many, each
         outcome's probability from A and B, and at least which share gets another outcome, or another record.
         Here and in ``rates`` and ``groups`` a column ``shown`` says which rows are passed on: not those of fewer people
-        than ``hide_below``, nor those that would reveal one. Words, page and ``as_dict()`` leave the others out.
-    notes : tuple of str
+        than ``hide_below``, nor those that would reveal one. The sections, and what is made of them, leave the others
+        out.
+    notes : tuple of Note
         What could not be compared.
     outcome, levels, shown : str, tuple, tuple
         The outcome that both release, its levels, and those of them that are told in words.
@@ -102,7 +123,7 @@ class Comparison:
         Groups and cells of fewer people are not passed on.
     """
 
-    about: str
+    about: Note
     people: float
     mappings: pd.DataFrame
     statement: pd.DataFrame
@@ -111,7 +132,7 @@ class Comparison:
     groups: pd.DataFrame
     costs: pd.DataFrame
     cells: pd.DataFrame
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     outcome: str
     levels: tuple[Any, ...]
     shown: tuple[Any, ...]
@@ -120,39 +141,19 @@ class Comparison:
     hide_below: float
 
     @cached_property
-    def words(self) -> tuple[str, ...]:
-        """The differences in sentences, the most important first."""
-        return tuple(_words(self))
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return everything that is passed on as plain values, which JSON can hold, and how many rows are hidden."""
-        names = (
-            "about",
-            "people",
-            "weighed",
-            "hide_below",
-            "mappings",
-            "words",
-            "notes",
-            "statement",
-            "bounds",
-            "costs",
-        )
-        listed = {name: getattr(self, name) for name in ("rates", "groups", "cells")}
-        return {
-            **{name: plain(getattr(self, name)) for name in names},
-            **{name: plain(table[table["shown"]].drop(columns="shown")) for name, table in listed.items()},
-            "hidden": {name: int((~table["shown"]).sum()) for name, table in listed.items()},
-        }
+    def sections(self) -> tuple[Section, ...]:
+        """Everything that is passed on as data, the most important first."""
+        return tuple(_sections(self))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write a page that needs no network; return its path. Needs the extra ``charts``."""
-        page = Path(check.path("path", path))
-        replace_file(page, comparison_page(self.as_dict()).encode(errors="backslashreplace"))
-        return page
+        """Write a page that needs no network; return its path."""
+        file = Path(check.path("path", path))
+        text = page("Two mappings compared: what differs, and for whom", text_of("page.css"), self.sections)
+        replace_file(file, text.encode(errors="backslashreplace"))
+        return file
 
     def __repr__(self) -> str:
-        return f"<Comparison on {_unit(self).write(self.people)}: {self.words[0]}>"
+        return f"<Comparison on {_unit(self).write(self.people)}: {self.sentences('compared')[0]}>"
 
 
 def compare(
@@ -183,13 +184,13 @@ def compare(
     names : sequence of str, optional
         What the two are called, such as the names of their files: for the page, which names their fingerprints too.
     hide_below : float
-        Groups and cells of fewer people, and those that would reveal one, are left out of words, page and
-        ``as_dict()``.
+        Groups and cells of fewer people, and those that would reveal one, are left out of the sections, and of text,
+        page and JSON, which are made of them.
 
     Returns
     -------
     Comparison
-        Frames, ``words``, ``as_dict()`` and a page (``save``).
+        Frames, sections that ``print`` shows, and a page (``save``).
 
     Examples
     --------
@@ -239,7 +240,7 @@ Measured = tuple[tuple[Bounded, ...], str]
 class _Met:
     """People with what each mapping makes of them; d, x and y are B's cells of each."""
 
-    about: str
+    about: Note
     weight: Numbers
     people: Numbers
     cells: tuple[Any, Any, Any]
@@ -272,15 +273,14 @@ def _fitted(a: Mapping, b: Mapping, hide_below: float) -> _Met:
 OF_THE_FITTED = ", of the people it was fitted on"
 
 
-def _about(a: Counts, b: Counts, *, same: bool) -> str:
-    """Say whom the two were fitted on. Counts name nobody: who are alike in all that both know may be the same."""
+def _about(a: Counts, b: Counts, *, same: bool) -> Note:
+    """Return whom the two were fitted on. Counts name nobody: who are alike in all that both know may be the same."""
+    fields = {"people": b.people, "others": a.people}
     if same:
-        return f"the {b.people:,} people on whom both were fitted"
+        return Note("compared.both_fitted", fields)
     if a.domain != b.domain and may_be_the_same(a, b):
-        own = "on as many, the same in all that both know of them, with other columns or levels"
-    else:
-        own = f"on another table, of {a.people:,} people"
-    return f"the {b.people:,} people on whom B was fitted; A was fitted {own}"
+        return Note("compared.same_people", fields)
+    return Note("compared.other_people", fields)
 
 
 def _of_fitted(mapping: Mapping, hide_below: float, whose: str = "") -> Measured:
@@ -330,7 +330,7 @@ def _read(
     weighed = sums(place.ravel(), weight[kept], len(key))
     people = sums(place.ravel(), each[kept], len(key))
     return _Met(
-        f"the {people.sum():,.0f} people of the table",
+        Note("compared.table", {"people": people.sum()}),
         weighed,
         people,
         (d[kept][first], x[kept][first], y[kept][first]),
@@ -521,7 +521,7 @@ def _cells(
     shown = complementary(people, in_shown_group[at] & (people >= hide_below), [group], hide_below)
     numbers = {"people": people, "weight": weight}
     for code, level in enumerate(domain.outcome.levels):
-        numbers |= {f"{level}: a": mean(after[0][:, code]), f"{level}: b": mean(after[1][:, code])}
+        numbers |= {by: mean(of[:, code]) for by, of in zip(_by(level), after, strict=True)}
     numbers["other_outcome"] = mean(outcome)
     if record is not None:
         numbers["other_record"] = mean(record)
@@ -530,103 +530,144 @@ def _cells(
     return listed.iloc[order].reset_index(drop=True)
 
 
-def _notes(a: Mapping, b: Mapping, met: _Met, record: Numbers | None) -> Iterator[str]:
+def _by(level: Any) -> tuple[str, str]:
+    """Return what the columns of an outcome's probability are called, by A and by B."""
+    return f"{level} by A", f"{level} by B"
+
+
+def _notes(a: Mapping, b: Mapping, met: _Met, record: Numbers | None) -> Iterator[Note]:
     if tuple(a.problem.protected) != tuple(b.problem.protected):
-        one, other = (", ".join(each.problem.protected) for each in (a, b))
-        yield f"A protects {one}, B {other}: rates are by the groups of B"
+        yield Note("compared.protected", {"a": list(a.problem.protected), "b": list(b.problem.protected)})
     if record is None:
-        yield "features are not the same in both, or have other levels: outcomes are compared, records are not"
+        yield Note("compared.no_records")
     if met.left_out:
-        yield f"left out: {counted(met.left_out, 'row')} of the table with an unknown group or outcome"
+        yield Note("compared.left_out", {"rows": met.left_out})
     for name, each in (("A", met.a), ("B", met.b)):
         new = float(met.weight[~each.known].sum())
         if new:
-            yield f"{counted(new, 'person', 'people')} in cells not seen when {name} was fitted"
+            yield Note("compared.new_cells", {"people": counted(new, "person", "people"), "mapping": name})
     if _measure(a) != _measure(b):
-        yield "the two lose what different measures measure, so that their utility losses cannot be compared"
+        yield Note("compared.other_measures")
     elif record is None:
-        yield "the utility losses are about other columns or levels, so that they cannot be compared"
+        yield Note("compared.other_columns")
     elif a.counts.people != b.counts.people or not np.array_equal(a.counts.sources, b.counts.sources):
-        yield "utility losses are each about the table that the mapping was fitted on"
+        yield Note("compared.own_tables")
 
 
-def _words(found: Comparison) -> Iterator[str]:
+def _sections(found: Comparison) -> Iterator[Section]:
+    named: dict[str, dict[Any, Any]] = {row["what"]: row for row in found.mappings.to_dict("records")}
+    key = "compared.named" if "name" in named else "compared.fingerprint"
+    called = [Note(key, {what: row[which] for what, row in named.items()}) for which in "ab"]
+    facts = [Fact("a", called[0]), Fact("b", called[1]), Fact("compared_on", found.about)]
+    facts += [Fact(name, getattr(found, name), detail=True) for name in ("people", "weighed", "hide_below")]
+    yield Section(
+        "compared", facts=tuple(facts), tables=(Table.of("mappings", found.mappings, KINDS["mappings"], most=0),),
+        notes=(*_differences(found), *found.notes),
+    )  # fmt: skip
+    yield Section("compared_statement", tables=(Table.of("statement", found.statement, KINDS["statement"]),))
+    detail = ("where", "furthest_before", "furthest_after", "comparisons_hidden", "whose")
+    yield Section("compared_bounds", tables=(Table.of("bounds", found.bounds, KINDS["bounds"], detail=detail),))
+    yield _passed_on(found, "rates", fields={"outcome": found.outcome})
+    yield _passed_on(found, "groups")
+    yield Section("compared_costs", tables=(Table.of("costs", found.costs, KINDS["costs"]),))
+    beside = [name for level in found.levels if level not in found.shown for name in _by(level)]
+    yield _passed_on(found, "cells", detail=beside, most=MOST_CELLS)
+
+
+def _passed_on(found: Comparison, key: str, fields: Mapping_[str, Any] | None = None, **how: Any) -> Section:
+    """Return the rows of a table that are passed on, and how many others there are."""
+    everybody: pd.DataFrame = getattr(found, key)
+    kept = everybody[everybody["shown"]].drop(columns="shown")
+    if not found.weighed:
+        kept = kept.drop(columns="weight")
+    table = Table.of(key, kept, KINDS[key], **how)
+    likely = {name for level in found.levels for name in _by(level)} if key == "cells" else set()
+    columns = tuple(replace(each, kind="rate") if each.name in likely else each for each in table.columns)
+    hidden = len(everybody) - len(kept)
+    why = Note("hidden.rows", {"hidden": hidden, "total": len(everybody), "least": found.hide_below})
+    return Section(
+        f"compared_{key}", facts=(Fact("hidden", hidden, detail=True),), tables=(replace(table, columns=columns),),
+        notes=(why,) if hidden else (), fields=fields or {},
+    )  # fmt: skip
+
+
+def _differences(found: Comparison) -> Iterator[Note]:
+    """Yield the differences, the most important first."""
     settings = found.statement.to_dict("records")
     if not settings:
-        yield "The two statements are the same."
+        yield Note("compared.same_statement")
     else:
-        some = "; ".join(f"{row['setting']} {_said(row['a'])} → {_said(row['b'])}" for row in settings[:MOST_TOLD])
-        more = f"; and {len(settings) - MOST_TOLD} more" if len(settings) > MOST_TOLD else ""
-        differ = "one setting differs" if len(settings) == 1 else f"{len(settings)} settings differ"
-        yield f"Of the statements {differ}: {some}{more}."
+        absent = Note("compared.absent")
+        some = [
+            Note("compared.setting", {str(name): absent if value is None else value for name, value in row.items()})
+            for row in settings[:MOST_TOLD]
+        ]
+        more = Note("compared.more", {"more": len(settings) - MOST_TOLD}) if len(settings) > MOST_TOLD else None
+        key = "compared.one_setting" if len(settings) == 1 else "compared.settings"
+        yield Note(key, {"number": len(settings), "settings": some, "more": more})
     for name in "AB":
         yield _apart(name, [row for row in found.bounds.to_dict("records") if row["mapping"] == name])
-    costs = {row["what"]: row for row in found.costs.to_dict("records")}
-    changed = costs["people changed"]
-    yield (
-        f"Of {_unit(found).write(found.people)} A changes about {_of(changed['a'], found)}, "
-        f"B about {_of(changed['b'], found)}."
-    )
+    costs: dict[str, dict[Any, Any]] = {row["what"]: row for row in found.costs.to_dict("records")}
+    changed = {which: _of(costs["people changed"][which], found) for which in "ab"}
+    yield Note("compared.changed", {"everybody": _unit(found).write(found.people), **changed})
     yield from _differently(found)
     loss = costs["utility loss"]
     if found.losses_compare:
-        yield f"The utility loss is {loss['a']:.7f} with A and {loss['b']:.7f} with B ({costs['measure']['a']})."
-    status = costs["certificate"]
-    yield f"The certificate of A is {status['a']}, that of B is {status['b']}."
+        yield Note("compared.losses", {"a": loss["a"], "b": loss["b"], "measure": costs["measure"]["a"]})
+    yield Note("compared.certificates", costs["certificate"])
 
 
-def _apart(name: str, rows: Sequence[dict[Any, Any]]) -> str:
-    """Say how far apart the rates are that a mapping bounds first, before and after, in the words of its distance."""
+def _apart(name: str, rows: Sequence[dict[Any, Any]]) -> Note:
+    """Return how far apart the rates are that a mapping bounds first, before and after, as its distance says it."""
     if not rows:
-        return f"{name} has no parity bound."
+        return Note("compared.no_parity", {"mapping": name})
     first = rows[0]
-    which = (
-        f"The parity constraint of {name}"
-        if len(rows) == 1
-        else f"The first of {len(rows)} parity constraints of {name}"
-    )
-    stated = f"{which} requires {first['bound'] or 'nothing'}{' ' * bool(first['where'])}{first['where']}"
+    key = "compared.one_constraint" if len(rows) == 1 else "compared.first_constraint"
+    where = Note("compared.where", first) if first["where"] else None
+    bound = first["bound"] or Note("compared.nothing")
+    stated = Note(key, {"mapping": name, "number": len(rows), "bound": bound, "where": where})
     if first["before"] is None:
-        return f"{stated}; the groups that it compares are not shown."
-    among = ", among groups that are shown" if first["comparisons_hidden"] else ""
-    whose = f", {first['whose']}" if first["whose"] else ""
-    others = [row for row in rows[1:] if row["before"] is not None]
-    also = "; ".join(f"{row['constraint']}: {row['before']} → {row['after']}" for row in others)
-    return (
-        f"{stated}: at worst {first['before']} before ({first['furthest_before']}), {first['after']} with {name} "
-        f"({first['furthest_after']}){among}{whose}.{f' Also {also}.' if also else ''}"
-    )
+        return Note("compared.constraint_hidden", {"stated": stated})
+    others = [Note("compared.other_constraint", row) for row in rows[1:] if row["before"] is not None]
+    optional = {
+        "among": Note("compared.among") if first["comparisons_hidden"] else None,
+        "whose": Note("compared.whose", first) if first["whose"] else None,
+        "also": Note("compared.also", {"others": others}) if others else None,
+    }
+    return Note("compared.worst", {**first, **optional, "stated": stated, "mapping": name})
 
 
-def _differently(found: Comparison) -> Iterator[str]:
-    weight, other = found.groups["weight"], found.groups["other_outcome"]
-    number = float((weight * other).sum())
+def _differently(found: Comparison) -> Iterator[Note]:
     if not len(found.cells):
-        yield "Nobody is treated differently: both give everybody the same results with the same probabilities."
+        yield Note("compared.nobody")
         return
-    by_record = float((weight * found.groups["other_record"]).sum()) if "other_record" in found.groups else None
-    records = "" if by_record is None else f"; another record, at least {_of(by_record, found)}"
-    yield (
-        f"In expectation over the draws, at least {_of(number, found, _unit(found))} get another outcome from "
-        f"B than from A{records}."
-    )
+    weight = found.groups["weight"]
+    outcome = _of(float((weight * found.groups["other_outcome"]).sum()), found, unit=True)
+    records = None
+    if "other_record" in found.groups:
+        by_record = float((weight * found.groups["other_record"]).sum())
+        records = Note("compared.records", {"records": _of(by_record, found)})
+    yield Note("compared.differently", {"outcome": outcome, "records": records})
     shown = found.groups[found.groups["shown"]].sort_values("other_outcome", kind="stable")
     if len(shown) > 1 and shown["other_outcome"].iloc[-1] > TREATED_ALIKE:
         most = shown.to_dict("records")[-1]
-        among = "" if len(shown) == len(found.groups) else ", of the groups that are shown,"
-        yield f"Most of all{among} it is {in_words(_who(found.groups, most))}: {most['other_outcome']:.1%} of them."
+        among = None if len(shown) == len(found.groups) else Note("compared.most_among")
+        group = in_words(_who(found.groups, most))
+        yield Note("compared.most", {"among": among, "group": group, "share": most["other_outcome"]})
     listed = found.cells[found.cells["shown"] & (found.cells["other_outcome"] > WORTH_TELLING)]
     for row in listed.head(MOST_TOLD).to_dict("records"):
         told = [level for level in found.shown if _differ(row, level) >= WORTH_TELLING]
-        chances = ", ".join(
-            f"{found.outcome}={level} in {row[f'{level}: a']:.0%} of cases with A, {row[f'{level}: b']:.0%} with B"
-            for level in told or [max(found.levels, key=lambda level: _differ(row, level))]
-        )
-        yield f"{in_words(_who(found.cells, row))} ({row['people']:,.0f} people): {chances}."
+        chances = []
+        for level in told or [max(found.levels, key=lambda level: _differ(row, level))]:
+            a, b = (row[name] for name in _by(level))
+            chances.append(Note("compared.chance", {"outcome": f"{found.outcome}={level}", "a": a, "b": b}))
+        who = in_words(_who(found.cells, row))
+        yield Note("compared.cell", {"who": who, "people": row["people"], "chances": chances})
 
 
 def _differ(row: dict[Any, Any], level: Any) -> float:
-    return float(abs(row[f"{level}: a"] - row[f"{level}: b"]))
+    a, b = (row[name] for name in _by(level))
+    return float(abs(a - b))
 
 
 def _who(table: pd.DataFrame, row: dict[Any, Any]) -> dict[str, Any]:
@@ -635,14 +676,11 @@ def _who(table: pd.DataFrame, row: dict[Any, Any]) -> dict[str, Any]:
     return {str(name).removesuffix(tables.SET_APART): row[name] for name in own}
 
 
-def _of(number: float, found: Comparison, whom: str = "") -> str:
-    """Write a number of people with their share of all."""
-    return f"{number:,.0f}{' ' * bool(whom)}{whom} ({number / found.people:.1%})"
+def _of(number: float, found: Comparison, *, unit: bool = False) -> Note:
+    """Return a number of people with their share of all."""
+    whom = Note("compared.unit", {"unit": str(_unit(found))}) if unit else None
+    return Note("compared.people", {"number": number, "unit": whom, "share": number / found.people})
 
 
 def _unit(found: Comparison) -> Unit:
     return Unit.of(weighed=found.weighed)
-
-
-def _said(value: Any) -> str:
-    return "(not there)" if value is None else shortened(str(value))

@@ -19,8 +19,10 @@ from evenhand.errors import StorageError
 from evenhand.files import alone, current_place, existing, replace_file, text_of, together
 from evenhand.findings.charts import history_charts
 from evenhand.findings.document import plain, signed
-from evenhand.findings.monitoring import Monitored
+from evenhand.findings.monitoring import JUDGED, LOOKED_AT, Monitored
 from evenhand.render.chart import Picture
+from evenhand.render.finding import Finding
+from evenhand.render.section import Fact, Kind, Section, Table
 from evenhand.text import counted
 
 if TYPE_CHECKING:
@@ -42,9 +44,15 @@ BATCH = {
 NOT_KNOWN = ("name", "verdict")
 """What may be left open; numbers may, too."""
 
+BATCHES: dict[str, Kind] = {
+    "batch": "number", "at": "text", "name": "text", "people": "people", "confidence": "number", "outcomes": "flag",
+    "fitted": "flag", "weighed": "flag", "verdict": "text", "drifted": "number",
+}  # fmt: skip
+"""The columns of batches."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class History:
+class History(Finding):
     """The batches that a mapping was watched on.
 
     Attributes
@@ -86,6 +94,15 @@ class History:
     def _long(self, part: str, kinds: Mapping[str, type]) -> pd.DataFrame:
         rows = [{"batch": at, **row} for at, record in enumerate(self.records, 1) for row in record[part]]
         return tables.frame({name: [row[name] for row in rows] for name in ("batch", *kinds)})
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """All of it as data; of a batch the verdict and how much drifted are shown."""
+        batches = Table.of("batches", self.batches, BATCHES, detail=("confidence", "outcomes", "fitted", "weighed"))
+        drift = Table.of("drift", self.drift, {"batch": "number", **LOOKED_AT}, most=0)
+        bounds = Table.of("bounds", self.bounds, {"batch": "number", **JUDGED}, most=0)
+        facts = Fact("file", self.path), Fact("mapping", self.mapping, detail=True)
+        return (Section("batches", facts=facts, tables=(batches, drift, bounds)),)
 
     def chart(self) -> Picture:
         """Return a picture of every batch: intervals against their bounds, and drift against what sampling explains.

@@ -834,7 +834,7 @@ class Mapping(Finding):
         Returns
         -------
         Explanation
-            ``words`` has all of it in sentences, ``table`` every possible result with its probability.
+            ``table`` has every possible result with its probability; ``print`` shows all of it in sentences.
 
         Examples
         --------

@@ -151,10 +151,10 @@ class Release:
             row = row_at(output, person.row.position, columns, self.problem.csv)
         else:
             row = self._by_key(output, columns, person)
-        options = manifest.options
-        how = ", ".join(f"{name} {options[name]}" for name in ("seed", "key", "draw") if options[name] is not None)
+        options = {name: manifest.options[name] for name in ("seed", "key", "draw")}
+        options = {name: value for name, value in options.items() if value is not None}
         values = {name: value for name, value in row.values.items() if name in written}
-        return Drawn(manifest.output.name, row.position + 1, how, self._result(about, person, row), values)
+        return Drawn(manifest.output.name, row.position + 1, options, self._result(about, person, row), values)
 
     def _by_key(self, output: str, columns: list[str], person: Person) -> Row:
         key = self.manifest.options["key"]

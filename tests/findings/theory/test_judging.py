@@ -100,7 +100,7 @@ def test_a_group_that_is_not_there_decides_nothing():
     found = mapping.monitor(small_frame().query("group == 'a'"))
     assert set(found.bounds["verdict"]) == {UNDECIDED}
     assert found.bounds["low"].isna().all()
-    assert "nobody is counted of 1 of the 2 fitted groups" in " ".join(found.words)
+    assert "nobody is counted of 1 of the 2 fitted groups" in str(found)
 
 
 @pytest.mark.slow

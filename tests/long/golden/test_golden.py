@@ -40,14 +40,14 @@ COMMANDS = {
 # What differs between runs, machines and versions.
 VOLATILE = re.compile(r"seconds|sha256|digest|bytes|version|written_at|created|time|platform|checksum")
 DIGEST = re.compile(r"[0-9a-f]{12,}")
-FOLDER = re.compile(r"/\S*(?=/verifier\.py)")
 NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e-?\d+)?")
 RELATIVE, ABSOLUTE = 1e-5, 1e-7
 # Problems whose words differ from those of others.
 WORDED = ("levels", "cells", "suppressed", "confident", "infeasible")
+PLACE = re.compile(r"/\S*(?=/verifier\.py)")
 # What solvers leave of zero, checksums, times, what a terminal draws, and where a machine keeps its files.
 CHANGING = re.compile(
-    r"-?\d(?:\.\d+)?e-\d+|\b[0-9a-f]{12,}\b|\d+\.\d+ s\b|─+|\d{4}-\d\d-\d\d(?:T[\d:+]+)?|/\S*(?=/verifier\.py)"
+    r"-?\d(?:\.\d+)?e-\d+|\b[0-9a-f]{12,}\b|\d+\.\d+ s\b|─+|\d{4}-\d\d-\d\d(?:T[\d:+]+)?|" + PLACE.pattern
 )
 
 
@@ -76,7 +76,7 @@ def settled(value):
     if isinstance(value, list):
         return [settled(each) for each in value]
     if isinstance(value, str):
-        return "…" if DIGEST.fullmatch(value) else FOLDER.sub("…", value)
+        return "…" if DIGEST.fullmatch(value) else PLACE.sub("…", value)
     return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
