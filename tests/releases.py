@@ -12,7 +12,7 @@ from fits import shared_fit
 
 import evenhand as eh
 from evenhand import tables
-from evenhand.findings.keeping import verdict
+from evenhand.findings.verdict import verdict
 from evenhand.kernel.achieved import ParityAchieved
 from evenhand.kernel.balance import ONE
 from evenhand.kernel.draws import seeded_draws

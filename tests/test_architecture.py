@@ -63,7 +63,7 @@ ORDER = [
     "findings.naming",
     "findings.discretion",
     "findings.bounds",
-    "findings.keeping",
+    "findings.verdict",
     "findings.forbidden",
     "findings.giving_away",
     "findings.comparing",

@@ -232,9 +232,9 @@ MEANT = {
     # A loss without a conjugate, which no certificate can stand on.
     ("optimise/compile/utility.py", "Quasiconvex"),
     # A proposal comments on what it proposed itself.
-    ("use/proposal/wording.py", "Edges"),
-    ("use/proposal/wording.py", "MergedLevels"),
-    ("use/proposal/wording.py", "PooledLevels"),
+    ("use/proposal/toml.py", "Edges"),
+    ("use/proposal/toml.py", "MergedLevels"),
+    ("use/proposal/toml.py", "PooledLevels"),
 }
 
 

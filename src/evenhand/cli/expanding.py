@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from evenhand.cli import screen
-from evenhand.cli.answers import JsonOption, answer
-from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, counted_once, outside
-from evenhand.cli.files import columns_of, writing
+from evenhand.cli.answers import JsonOption, reply
+from evenhand.cli.files import writing
 from evenhand.cli.manifests import (
     ManifestOption,
     SignOffOption,
     manifest_file,
     read_sign_off,
-    show_manifest,
     write_manifest,
+    written_table,
 )
 from evenhand.cli.options import (
     ForceOption,
@@ -31,13 +30,8 @@ from evenhand.cli.options import (
     check_ending,
     counting,
 )
-from evenhand.cli.transforming import Formulas, FormulasOption, MarkOption, OutOption, RowsArgument
-from evenhand.errors import some_of
-from evenhand.render.sentences import sentence
-
-if TYPE_CHECKING:
-    from evenhand.engines import Expanded
-    from evenhand.tables.transforming import Transformer
+from evenhand.cli.sections import counted_once, noted
+from evenhand.cli.transforming import Done, Formulas, FormulasOption, MarkOption, OutOption, RowsArgument
 
 
 class Restore(StrEnum):
@@ -70,7 +64,7 @@ def expand(
     """Train mode without the lottery: write every possible result of each row, with its weight."""
     screen.load()
     from evenhand.engines.streaming import ENDINGS
-    from evenhand.use.manifests import held
+    from evenhand.use.manifests import file_rates
     from evenhand.use.mapping import Mapping
 
     check_ending("--out", out, ENDINGS)
@@ -85,53 +79,18 @@ def expand(
         with screen.progress_bar() as report:
             report("reading the mapping", 0.0)
             fitted = Mapping.load(mapping)
-            done = fitted.expand(table, to=out, **given, manifest=beside, progress=report, **options)
+            tally = fitted.expand(table, to=out, **given, manifest=beside, progress=report, **options)
+        done = Done(fitted, mapping, table, tally, None, beside, signed)
         if beside is not None:
             with screen.progress_bar() as report:
-                found = held(fitted, done, progress=report)
-            write_manifest(fitted, done, mapping, found, beside, signed)
-    passed = outside(columns_of(table, fitted.problem), fitted.problem, weights, frequencies)
-    notes = [*map(sentence, counted_once(fitted, table, given)), *_uses(weight_column)]
-    counted = {name: getattr(done, name) for name in ("rows", "results", "weight", "unseen", "typical", "missing")}
-    document = {
-        "written": {"table": out, "manifest": beside}, **counted, "passed_through": passed, "weights": weights,
-        "frequencies": frequencies, "options": options, "notes": notes,
-    }  # fmt: skip
-
-    def show() -> None:
-        mode = fitted.release_mode.with_unseen(None if unseen is None else unseen.value)
-        _show_done(mode, done, weight_column, passed)
-        screen.heading("What was written")
-        screen.written(out, "every possible result in train mode, with its weight")
-        show_manifest(beside, out, signed)
-        screen.heading("How a model uses it")
-        screen.bullets(notes)
-        # The rates of the weighted rows are those that an audit tells.
-        said = {**given, **asked(missing, None if unseen is Unseen.error else unseen)}
-        told = [word for name, value in said.items() if value is not None for word in (f"--{name}", value)]
-        screen.following(("audit", mapping, table, *told))
-
-    answer(as_json, "expand", lambda: document, show)
-
-
-def _uses(weight_column: str) -> list[str]:
-    return [
-        f"give it the column {weight_column} as sample_weight, and not as a feature: what it learns then has no "
-        f"sampling noise, and weighted rates of known values are the expected ones that an audit tells",
-        "a model that takes no weights needs a draw: evenhand release",
-    ]
-
-
-def _show_done(mode: Transformer, done: Expanded, weight_column: str, passed: list[str]) -> None:
-    column = done.options["weights"] or done.options["frequencies"]
-    of = "the number of rows" if column is None else f"the sum of {column}"
-    through = f"{some_of(passed)}: unchanged, rows that differ there are not merged, and {NOTHING_BOUNDS_THEM}"
-    pairs: list[tuple[str, Any]] = [
-        ("Rows read", f"{done.rows:,}"),
-        ("Rows written", f"{done.results:,}, no two of them equal"),
-        ("Weights", f"{done.weight:,.12g} in all, {of}, in the column {weight_column}"),
-        *([("Unseen", mode.unseen_words(done.unseen, done.typical))] if done.unseen else []),
-        *([("Missing", f"{done.missing:,} of these, for a value that is missing")] if done.missing else []),
-        *([("Passed through", through)] if passed else []),
-    ]
-    screen.pairs(pairs)
+                found = file_rates(fitted, tally, progress=report)
+            write_manifest(done, found)
+    # The rates of the weighted rows are those that an audit finds.
+    said = {**given, **asked(missing, None if unseen is Unseen.error else unseen)}
+    words = [word for name, value in said.items() if value is not None for word in (f"--{name}", value)]
+    sections = noted(tally.sections, "rows", counted_once(fitted, table, given))
+    facts = {"mapping": mapping, "table": table}
+    reply(
+        as_json, "expand", (*sections, written_table(out, beside)), facts=facts, title=f"{table} → {out}",
+        following=[("audit", mapping, table, *words)],
+    )  # fmt: skip

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli import screen
-from evenhand.cli.answers import answer
-from evenhand.cli.wording import worded
+from evenhand.cli.sections import written
 from evenhand.errors import SpecError, VerificationError
+from evenhand.render.section import Note, Section
 
 if TYPE_CHECKING:
+    from evenhand.resources import Progress
     from evenhand.spec.sign_off import SignOff
-    from evenhand.use.manifests import Held
+    from evenhand.use.manifests import FileRates, Rechecked
+    from evenhand.use.verification import Verification
 
 ManifestOption = Annotated[
     bool,
@@ -58,24 +60,22 @@ def read_sign_off(path: Path | None) -> SignOff | None:
     return found
 
 
-def write_manifest(
-    fitted: Any, done: Any, mapping: Path, found: Held, to: Path, sign_off: SignOff | None, **options: Any
-) -> None:
-    """Write the manifest of what was just written."""
+def write_manifest(done: Any, found: FileRates, **options: Any) -> None:
+    """Write the manifest of what was just ``done``."""
     from evenhand.use.manifests import assembled
 
     with screen.progress_bar() as report:
-        assembled(fitted, done, mapping, found, sign_off=sign_off, tell=report, **options).save(to)
+        made = assembled(done.fitted, done.tally, done.mapping, found, sign_off=done.sign_off, tell=report, **options)
+        made.save(done.manifest)
 
 
-def show_manifest(manifest: Path | None, out: Path, sign_off: SignOff | None, *, counted: bool = True) -> None:
-    """Say where the manifest is, and whether rates were ``counted``; or that one of an earlier file is still there."""
-    if manifest is not None:
-        signed = "" if sign_off is None else f", signed off by {sign_off.name}"
-        rates = ", with which rates" if counted else ""
-        screen.written(manifest, f"what it is of, made how{rates}{signed}")
-    elif (stale := manifest_file(out, True)) is not None and stale.exists():
-        screen.bullets([f"{stale} is of the file that was there before, not of this one"])
+def written_table(
+    out: Path, manifest: Path | None, *, changes: Path | None = None, notes: Sequence[Note] = ()
+) -> Section:
+    """Return which files a command wrote; where no manifest is among them, one of an earlier file is named."""
+    stale = manifest_file(out, True) if manifest is None else None
+    left = (Note("written.stale", {"manifest": stale}),) if stale is not None and stale.exists() else ()
+    return written(table=out, manifest=manifest, changes=changes, notes=(*notes, *left))
 
 
 def is_manifest(beginning: bytes) -> bool:
@@ -83,51 +83,16 @@ def is_manifest(beginning: bytes) -> bool:
     return b'"evenhand-manifest"' in beginning
 
 
-def verify_manifest(file: Path, as_json: bool, places: dict[str, Path | None], again: bool) -> bool:
-    """Check a manifest against its files, and print what was found; a file that is no valid manifest is bad input."""
-    screen.load()
+def verify_manifest(
+    file: Path, places: dict[str, Path | None], again: bool, progress: Progress
+) -> Rechecked | Verification:
+    """Check a manifest against its files; one that was altered is refused, and no valid manifest is bad input."""
     from evenhand.findings.manifest import Manifest
     from evenhand.use.manifests import verify_manifest as recheck
+    from evenhand.use.verification import refused
 
     try:
         manifest = Manifest.load(file)
     except VerificationError as error:
-        why = worded(error)
-        refused = {"file": file, "kind": "manifest", "stands": False, "verdict": why, "rows": []}
-        answer(as_json, "verify", lambda: refused, lambda: screen.refused(why))
-        return False
-    with screen.progress_bar() as report:
-        found = recheck(manifest, again=again, progress=report, **places)
-    rows = [
-        {"checked": each.what, "claimed": each.stated, "recomputed": each.found, "agrees": each.agrees}
-        for each in found.checks
-    ]
-    signed = None if manifest.sign_off is None else manifest.sign_off.as_dict()
-    document = {
-        "file": file, "kind": "manifest", "stands": found.stands, "verdict": found.verdict, "rows": rows,
-        "sign_off": signed,
-    }  # fmt: skip
-
-    def show() -> None:
-        _show_pairs(manifest)
-        screen.comparison(rows, found.verdict, found.stands)
-
-    answer(as_json, "verify", lambda: document, show)
-    return found.stands
-
-
-def _show_pairs(manifest: Any) -> None:
-    said = {name: manifest.options.get(name) for name in ("seed", "key", "draw")}
-    drawn = ", ".join(f"{name} {value}" for name, value in said.items() if value is not None)
-    pairs: list[tuple[str, str]] = [
-        ("Output", manifest.output.name),
-        ("Of", _names(manifest.inputs)),
-        ("By", f"{manifest.mapping.name}, evenhand {manifest.mode}" + (f" ({drawn})" if drawn else "")),
-        ("Written", f"{manifest.at}, evenhand {manifest.versions.get('evenhand', '?')}"),
-        *(() if manifest.sign_off is None else manifest.sign_off.pairs),
-    ]
-    screen.pairs(pairs)
-
-
-def _names(files: Sequence[Any]) -> str:
-    return files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more"
+        return refused(error)
+    return recheck(manifest, again=again, progress=progress, **places)

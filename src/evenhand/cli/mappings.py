@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evenhand.cli import screen
-from evenhand.cli.answers import JsonOption, answer, reply
+from evenhand.cli.answers import JsonOption, reply
 from evenhand.cli.exits import Exit
-from evenhand.cli.explaining import audited
 from evenhand.cli.files import read_table
 from evenhand.cli.manifests import is_manifest, verify_manifest
 from evenhand.cli.options import (
@@ -25,10 +24,8 @@ from evenhand.cli.options import (
     asked,
     counting,
 )
-from evenhand.cli.wording import worded
-from evenhand.errors import StorageError
+from evenhand.cli.sections import audited
 from evenhand.files import content_of
-from evenhand.tolerances import AGREEMENT
 
 if TYPE_CHECKING:
     from evenhand.render.finding import Finding
@@ -90,75 +87,24 @@ def verify(
     """Recompute what a mapping, a proof or a manifest claims; exit with 1 if it does not stand."""
     beginning = content_of(file, "the file", most=BEGINNING)
     places = {"input": input, "mapping": mapping, "output": output, "changes": changes}
-    if is_manifest(beginning):
-        stands = verify_manifest(file, as_json, places, again)
-    else:
-        for name, given in {**places, "again": again or None}.items():
-            if given is not None:
-                raise typer.BadParameter("goes with a manifest, which this file is not", param_hint=f"--{name}")
-        # A proof is JSON text, which a mapping file is not.
-        check = _verify_proof if beginning.lstrip().startswith(b"{") else _verify_mapping
-        stands = check(file, as_json)
-    if not stands:
-        raise typer.Exit(Exit.NO)
-
-
-def _verify_proof(file: Path, as_json: bool) -> bool:
-    from evenhand import verifier
+    # A proof is JSON text, which a mapping file is not.
+    kind = "manifest" if is_manifest(beginning) else "proof" if beginning.lstrip().startswith(b"{") else "mapping"
+    for name, given in {} if kind == "manifest" else {**places, "again": again or None}.items():
+        if given is not None:
+            raise typer.BadParameter("goes with a manifest, which this file is not", param_hint=f"--{name}")
+    screen.load()
+    from evenhand.use.verification import verify_mapping, verify_proof
 
     with screen.progress_bar() as report:
-        report("checking in exact arithmetic", 0.2)
-        found = verifier.verify(file)
-    rows = [dict(zip(("checked", "recomputed", "claimed"), row, strict=True)) for row in found.rows]
-    verdict = found.verdict if found.stands else found.reason
-    document = {"file": file, "kind": "proof", "stands": found.stands, "verdict": verdict, "rows": rows}
-    answer(as_json, "verify", lambda: document, lambda: screen.proof(found))
-    return found.stands
-
-
-def _verify_mapping(file: Path, as_json: bool) -> bool:
-    screen.load()
-    from evenhand.use import storage
-    from evenhand.use.mapping import Mapping
-
-    try:
-        with screen.progress_bar() as report:
-            report("reading", 0.1)
-            claims = storage.read(file).claims
-            report("recomputing every bound", 0.4)
-            certificate = Mapping.load(file).certificate
-    except StorageError as error:
-        why = worded(error)
-        refused = {"file": file, "kind": "mapping", "stands": False, "verdict": why, "rows": []}
-        answer(as_json, "verify", lambda: refused, lambda: screen.refused(why))
-        return False
-    names = ("status", "objective", "lower_bound", "gap", "max_violation", "row_error")
-    found = certificate.as_dict()
-    rows = [
-        {
-            "checked": name.replace("_", " "),
-            "claimed": claims.get(name),
-            "recomputed": found[name],
-            "agrees": _same(claims.get(name), found[name]),
-        }
-        for name in names
-    ]
-    stands = all(row["agrees"] for row in rows)
-    verdict = (
-        f"The certificate stands: {certificate.status}; no constraint is violated by more than "
-        f"{certificate.max_violation:.1e}."
-        if stands
-        else "The file claims something else than it holds."
-    )
-    document = {"file": file, "kind": "mapping", "stands": stands, "verdict": verdict, "rows": rows}
-    answer(as_json, "verify", lambda: document, lambda: screen.comparison(rows, verdict, stands))
-    return stands
-
-
-def _same(claimed: Any, recomputed: Any) -> bool:
-    if isinstance(claimed, int | float) and isinstance(recomputed, int | float):
-        return abs(claimed - recomputed) <= AGREEMENT
-    return bool(claimed == recomputed)
+        if kind == "manifest":
+            found = verify_manifest(file, places, again, report)
+        else:
+            report("recomputing every bound", 0.2)
+            found = verify_proof(file) if kind == "proof" else verify_mapping(file)
+    facts = {"file": file, "kind": kind, "stands": found.stands}
+    reply(as_json, "verify", found.sections, facts=facts, title=str(file))
+    if not found.stands:
+        raise typer.Exit(Exit.NO)
 
 
 def theory(

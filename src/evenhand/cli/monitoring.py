@@ -11,7 +11,6 @@ import typer
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, reply
 from evenhand.cli.exits import Exit
-from evenhand.cli.explaining import counted_once, noted
 from evenhand.cli.files import check_chart, draw_chart, writing
 from evenhand.cli.options import (
     ConfidenceOption,
@@ -25,6 +24,7 @@ from evenhand.cli.options import (
     asked,
     counting,
 )
+from evenhand.cli.sections import counted_once, noted
 from evenhand.errors import in_number
 from evenhand.render.section import Fact, Note, Section
 

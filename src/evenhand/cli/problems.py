@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,6 @@ import typer
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, reply
 from evenhand.cli.exits import Exit
-from evenhand.cli.explaining import audited, outside
 from evenhand.cli.files import (
     check_chart,
     columns_of,
@@ -36,13 +34,17 @@ from evenhand.cli.options import (
     numbers,
     typed,
 )
+from evenhand.cli.sections import audited, passed_through, written
 from evenhand.files import replace_file
-from evenhand.render.section import Fact, Note, Section
+from evenhand.render.section import Section
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from evenhand.spec import Problem
+
+MOST_CELLS = 16
+"""So many learned cells are listed after a fit."""
 
 MappingOut = Annotated[Path, typer.Option(help="Where to write the mapping.")]
 
@@ -112,6 +114,7 @@ def _fit_and_write(
 ) -> Callable[[], None]:  # fmt: skip
     """Fit, and write what was asked for; return what answers once it is there."""
     from evenhand.findings.described import described, learned
+    from evenhand.findings.transformed import outside
     from evenhand.use.fitting import fit as learn
 
     with screen.progress_bar() as report:
@@ -126,7 +129,7 @@ def _fit_and_write(
     command = str(context.command.name)
     sections = [*described(audit, mapping.certificate, mapping.assurance)]
     if stated.cells is not None:
-        sections.append(learned(mapping.cells, 2 * screen.TOP, screen.command("audit", out)))
+        sections.append(learned(mapping.cells, MOST_CELLS, screen.command("audit", out)))
     sections.append(Section("draws", notes=tuple(one_draw)))
     sections.append(written(mapping=out, proof=proof))
     sections.append(passed_through(outside(columns_of(rows, stated), mapping.problem)))
@@ -139,28 +142,6 @@ def _fit_and_write(
         as_json, command, sections, facts=facts, title=f"{name}: {size}",
         following=(*use, ("report", out, "--out", "report.html")),
     )  # fmt: skip
-
-
-def written(**files: Path | None) -> Section:
-    """Return which files were written, by what each is, and how a mapping or a proof is checked."""
-    from evenhand import verifier
-
-    notes = []
-    if files.get("mapping") is not None:
-        notes.append(Note("written.mapping", {"command": screen.command("verify", files["mapping"])}))
-    if (proof := files.get("proof")) is not None:
-        command, python = screen.command("verify", proof), shlex.join(["python", "verifier.py", str(proof)])
-        notes.append(Note("written.proof", {"command": command, "python": python}))
-        notes.append(Note("written.verifier", {"path": verifier.__file__}))
-    facts = (Fact(what, path, detail=path is None) for what, path in files.items())
-    return Section("written", facts=tuple(facts), notes=tuple(notes))
-
-
-def passed_through(columns: list[str]) -> Section:
-    """Return the columns that are outside a problem."""
-    notes = (Note("outside.columns"),) if columns else ()
-    facts = (Fact("columns", columns),) if columns else ()
-    return Section("outside_the_problem", facts=facts, notes=notes)
 
 
 def diagnose(

@@ -10,11 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli import screen
-from evenhand.cli.answers import JsonOption, answer, write_text
+from evenhand.cli.answers import JsonOption, reply, write_text
 from evenhand.cli.files import writing
 from evenhand.cli.options import ForceOption, MappingArgument, MissingOption, SeedOption, UnseenOption, asked
 from evenhand.cli.options import words as listed
+from evenhand.cli.sections import written
 from evenhand.cli.transforming import Restore, RestoreOption
+from evenhand.render.section import Note
 from evenhand.text import printable_lines
 
 
@@ -79,15 +81,13 @@ def sql(
         if out is not None:
             replace_file(out, query.encode())
 
-    def show() -> None:
-        if out is None:
-            write_text(query)
-            if sys.stdout.isatty() and printable_lines(query) != query:
-                screen.note("control characters of values are shown as a sign here; --out FILE writes the very query")
-            return
-        screen.heading("What was written")
-        screen.written(out, f"a query of {len(query.encode()):,} bytes; a missing key or value ends it with an error")
+    if out is None and not as_json:
+        write_text(query)
+        if sys.stdout.isatty() and printable_lines(query) != query:
+            screen.note("control characters of values are shown as a sign here; --out FILE writes the very query")
+        return
+    from evenhand.findings.transformed import options as given
 
-    used = {"dialect": dialect, "key": key, "unseen": "typical", **options}
-    document = {"written": {"query": out}, "query": query, "options": used}
-    answer(as_json, "sql", lambda: document, show)
+    used = given({"dialect": dialect, "key": key, "unseen": "typical", **options})
+    notes = (Note("written.query", {"bytes": len(query.encode())}),)
+    reply(as_json, "sql", (used, written(query=out, notes=notes)), facts={"query": query})

@@ -9,7 +9,6 @@ import typer
 
 from evenhand.cli import screen
 from evenhand.cli.answers import JsonOption, answer
-from evenhand.cli.explaining import counted_once
 from evenhand.cli.files import writing
 from evenhand.cli.manifests import SignOffOption, read_sign_off
 from evenhand.cli.options import (
@@ -25,6 +24,7 @@ from evenhand.cli.options import (
     counting,
     typed,
 )
+from evenhand.cli.sections import counted_once
 from evenhand.data import FEW_PEOPLE
 from evenhand.render.sentences import sentence
 

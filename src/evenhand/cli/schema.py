@@ -9,9 +9,11 @@ from typing import Annotated
 import typer
 
 from evenhand.cli import screen
-from evenhand.cli.answers import JsonOption, answer, write_text
+from evenhand.cli.answers import JsonOption, reply, write_text
 from evenhand.cli.files import writing
 from evenhand.cli.options import ForceOption
+from evenhand.cli.sections import written
+from evenhand.render.section import Note
 
 USUAL = "problem.schema.json"
 """The file beside a problem in which ``init`` looks for the schema."""
@@ -46,13 +48,8 @@ def schema(
         if out is not None:
             replace_file(out, text.encode())
 
-    def show() -> None:
-        if out is None:
-            write_text(text)
-            return
-        screen.heading("What was written")
-        screen.written(out, "the JSON schema of problem files, for editors with Taplo (Even Better TOML)")
-        screen.heading("The first line of a problem beside it")
-        screen.bullets([directive(out)])
-
-    answer(as_json, "schema", lambda: {"written": {"schema": out}, "schema": found}, show)
+    if out is None and not as_json:
+        write_text(text)
+        return
+    notes = () if out is None else (Note("written.schema", {"directive": directive(out)}),)
+    reply(as_json, "schema", (written(schema=out, notes=notes),), facts={"schema": found})

@@ -8,38 +8,20 @@ from __future__ import annotations
 
 import gc
 import logging
-import math
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from collections.abc import Mapping as Mapping_
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from rich.cells import cell_len
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from evenhand.findings.document import written as written_number
 from evenhand.render.terminal import Terminal
 from evenhand.text import printable
-from evenhand.tolerances import DOUBLE_ROUNDING
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from evenhand.use.mapping import Mapping
-    from evenhand.verifier import Report
-
-TOP = 8
-"""How many rows of a long table are shown."""
-
-MANY, LARGE = 1000, 10_000
-"""A whole number from the first on is shown in full, whatever its type; of any from the second on, the whole part."""
 
 LOADED = ("numpy", "pandas", "scipy.sparse", "evenhand.spec", "evenhand.optimise.solve", "evenhand.use.mapping")
 """What nearly every command imports, in this order; together it takes about a second."""
@@ -80,80 +62,6 @@ class LogLines(logging.Handler):
         complaints.print(self.format(record), soft_wrap=True)
 
 
-def shown(mapping: Mapping, table: pd.DataFrame) -> pd.DataFrame:
-    """Keep the rows of the outcomes that are worth showing."""
-    from evenhand.findings.rates import shown_outcomes
-    from evenhand.tables import own_name
-
-    outcome = own_name(table, mapping.problem.outcome)
-    return table[table[outcome].isin(shown_outcomes(mapping.counts.domain))]
-
-
-def frame_table(frame: pd.DataFrame, most: int | None = None, *, first_number: int | None = None) -> None:
-    """Show a pandas frame, numbers to the right, up to ``most`` rows.
-
-    From ``first_number`` on, columns hold numbers that are written already.
-    """
-    shown = frame if most is None else frame.head(most)
-    right = tuple(i for i, kind in enumerate(frame.dtypes) if kind.kind in "fi")
-    right = right if first_number is None else tuple(range(first_number, len(frame.columns)))
-    names, rows = list(map(str, frame.columns)), [list(map(cell, row)) for row in shown.itertuples(index=False)]
-    table = table_of(*names, right=right)
-    longest = [max([0, *(cell_len(row[i]) for row in rows)]) for i in range(len(names))]
-    fits = sum(max(cell_len(name), own) + 2 for name, own in zip(names, longest, strict=True)) <= console.width - 4
-    for i in right:
-        # Numbers stay whole; where there is no room, their headings go on in the next line, before names have to.
-        table.columns[i].no_wrap = fits
-        table.columns[i].width = None if fits else max([longest[i], *map(cell_len, names[i].split())])
-    for row in rows:
-        table.add_row(*row)
-    console.print(Padding(table, (0, 2)))
-    if len(shown) < len(frame):
-        console.print(Padding(f"… and {len(frame) - len(shown)} more", (0, 2)), style="dim")
-
-
-def cell(value: Any) -> str:
-    """Return one value of a table in few digits.
-
-    Examples
-    --------
-    >>> [cell(value) for value in (0.123456, 1000.0, 1234.5, 20704.36, 3)]
-    ['0.1235', '1,000', '1234', '20,704', '3']
-    """
-    value = value.item() if hasattr(value, "item") else value
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    if isinstance(value, int) or (MANY <= abs(value) < math.inf and (value.is_integer() or abs(value) >= LARGE)):
-        return f"{value:,.0f}"
-    return "0" if abs(value) < DOUBLE_ROUNDING else written_number(value, ".4g")
-
-
-def proof(report: Report) -> None:
-    """Show what was found in a proof file."""
-    console.print(report.sentences[0] if report.sentences else "Not a proof that can be read.")
-    if report.rows:
-        console.print()
-        table = table_of("Checked", "Recomputed", "Claimed")
-        for row in report.rows:
-            table.add_row(*row)
-        console.print(table)
-    console.print()
-    paragraph: list[str] = []
-    for line in (*report.sentences[1:], ""):
-        if line and not line.startswith("  "):
-            paragraph.append(line)
-            continue
-        if paragraph:
-            console.print(" ".join(paragraph))
-            paragraph = []
-        if line:
-            bullets([line.strip()])
-    if report.stands:
-        console.print(report.verdict.capitalize(), style="bold")
-    else:
-        refused(f"{report.reason}.")
-
-
 def written(path: Path, what: str) -> None:
     """Say that a file was written, and what it is."""
     console.print(Padding(styled((str(path), "bold")), (0, 2)))
@@ -178,25 +86,6 @@ def command(*words: object) -> str:
     return shlex.join(["evenhand", *map(str, words)])
 
 
-def refused(reason: str) -> None:
-    """Say that a file does not stand."""
-    console.print(styled(("Refused", "bold red"), (f": {reason}", "")))
-
-
-def comparison(rows: Iterable[Mapping_[str, Any]], verdict: str, stands: bool) -> None:
-    """Show what was claimed beside what was found, and the verdict."""
-    table = table_of("", "Claimed", "Recomputed", "Agrees", right=(1, 2))
-    for row in rows:
-        table.add_row(row["checked"], short(row["claimed"]), short(row["recomputed"]), agreement(row["agrees"]))
-    console.print(table)
-    console.print(verdict, style="" if stands else "bold red")
-
-
-def agreement(agrees: bool) -> Text:
-    """Say whether two numbers agree."""
-    return styled(("yes", "") if agrees else ("NO", "bold red"))
-
-
 def bullets(lines: Iterable[str]) -> None:
     """Print lines as a list."""
     grid = Table.grid(padding=(0, 1))
@@ -217,16 +106,6 @@ def heading(text: str) -> None:
     """Print a heading."""
     console.print()
     console.print(text, style="bold")
-
-
-def pairs(pairs: Iterable[tuple[str, str]]) -> None:
-    """Print names and sentences in two columns."""
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="cyan", no_wrap=True)
-    grid.add_column()
-    for name, text in pairs:
-        grid.add_row(name, text)
-    console.print(Padding(grid, (0, 2)))
 
 
 def table_of(*columns: str, right: tuple[int, ...] = ()) -> Table:
@@ -276,12 +155,3 @@ def load() -> None:
     finally:
         gc.freeze()
         gc.enable()
-
-
-def short(value: Any) -> str:
-    """Return a number in few digits."""
-    if not isinstance(value, int | float):
-        return str(value)
-    if abs(value) < 1e6 and value == int(value):
-        return f"{int(value)}"
-    return written_number(value, ".1e" if abs(value) < 1e-6 else ".7f")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli import screen
-from evenhand.cli.answers import JsonOption, answer
-from evenhand.cli.explaining import NOTHING_BOUNDS_THEM, counted_once, outside, show_realised
-from evenhand.cli.files import columns_of, writing
+from evenhand.cli.answers import JsonOption, reply
+from evenhand.cli.files import writing
 from evenhand.cli.manifests import (
     ManifestOption,
     SignOffOption,
     manifest_file,
     read_sign_off,
-    show_manifest,
     write_manifest,
+    written_table,
 )
 from evenhand.cli.options import (
     ForceOption,
@@ -34,14 +33,14 @@ from evenhand.cli.options import (
     check_ending,
     counting,
 )
-from evenhand.cli.wording import worded
-from evenhand.errors import in_number, some_of
-from evenhand.render.sentences import sentence
+from evenhand.cli.sections import counted_once
+from evenhand.render.section import Note, Section
 
 if TYPE_CHECKING:
-    from evenhand.findings.new_people import Realised
+    from evenhand.engines import Written
     from evenhand.spec.sign_off import SignOff
-    from evenhand.use.manifests import Held
+    from evenhand.use.manifests import FileRates
+    from evenhand.use.mapping import Mapping
 
 
 class Draw(StrEnum):
@@ -126,9 +125,6 @@ ChangesOption = Annotated[
 ]
 
 
-NOTHING_CHANGES = "this mapping changes no feature, so that people are used as they come; train mode changes outcomes"
-
-
 def release(
     mapping: MappingArgument,
     table: RowsArgument,
@@ -159,20 +155,10 @@ def release(
     }  # fmt: skip
     given = counting(weights, frequencies)
     with _transformed("release", mapping, table, out, changes, force, options, manifest, sign_off, given) as done:
-        found, notes = _drawn(done, weights, list(map(sentence, counted_once(done.fitted, table, given))))
-        _write_manifest(done, found, weights=weights, keep_seed=seed_in_manifest)
-    document = {**done.document, "weights": weights, "realised": _realised(found.after), "notes": notes}
-
-    def show() -> None:
-        _show_done(done, "outcome" if done.fitted.problem.cells is not None else "features or outcome", "train")
-        if found.after is not None:
-            show_realised(done.fitted, found.after)
-        else:
-            screen.heading("The rates in the file that was written")
-        screen.bullets(notes)
-        screen.following(*_next(done))
-
-    answer(as_json, "release", lambda: document, show)
+        found = _drawn(done, weights, counted_once(done.fitted, table, given))
+        if done.manifest is not None:
+            write_manifest(done, found, weights=weights, keep_seed=seed_in_manifest)
+    _reply(as_json, "release", done, found.sections)
 
 
 def apply(
@@ -203,49 +189,23 @@ def apply(
     given = counting(None, frequencies)
     with _transformed("apply", mapping, table, out, changes, force, options, manifest, sign_off, given) as done:
         if done.manifest is not None:
-            from evenhand.use.manifests import held
+            from evenhand.use.manifests import file_rates
 
-            _write_manifest(done, held(done.fitted, done.tally), keep_seed=seed_in_manifest)
-
-    def show() -> None:
-        _show_done(done, "features; the outcome, if there is one, was not read", "apply")
-        screen.following(*_next(done))
-
-    answer(as_json, "apply", lambda: done.document, show)
-
-
-SEEDS = {"given": "as given", "drawn": "drawn anew for this file", "default": "the default"}
+            write_manifest(done, file_rates(done.fitted, done.tally), keep_seed=seed_in_manifest)
+    _reply(as_json, "apply", done)
 
 
 @dataclass(frozen=True, eq=False)
 class Done:
-    """What was done with a table: in which mode, the mapping and its file, the result and where it is, and how."""
+    """What was done with a table: the mapping and its file, the result, and what is written beside it."""
 
-    name: str
-    fitted: Any
+    fitted: Mapping
     mapping: Path
     table: Path
-    out: Path
+    tally: Written
     changes: Path | None
-    tally: Any
-    options: dict[str, Any]
-    passed_through: list[str]
     manifest: Path | None
     sign_off: SignOff | None
-
-    @property
-    def mode(self) -> Any:
-        mode = self.fitted.release_mode if self.name == "release" else self.fitted.apply_mode
-        return mode.with_unseen(self.options["unseen"])
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """The same as a document."""
-        names = ("rows", "people", "results", "changed", "unseen", "typical", "missing")
-        counted = {name: getattr(self.tally, name) for name in names}
-        passed = {"passed_through": self.passed_through, "changes_nothing": self.mode.changes_nothing}
-        written = {"table": self.out, "manifest": self.manifest, "changes": self.changes}
-        return {"written": written, **counted, **passed, "options": self.options}
 
 
 @contextmanager
@@ -285,67 +245,35 @@ def _transformed(
             use: Callable[..., Any] = getattr(fitted, mode)
             counted = {name: column for name, column in given.items() if name == "frequencies"}
             tally = use(table, to=out, changes=changes, manifest=beside, progress=report, **counted, **options)
-        others = outside(columns_of(table, fitted.problem), fitted.problem, *counted.values())
-        used = {name: tally.options[name] for name in ("seed", "seed_origin", "draw", "frequencies")}
-        options = {"unseen": "typical", **options, **used}
-        yield Done(mode, fitted, mapping, table, out, changes, tally, options, others, beside, signed)
+        yield Done(fitted, mapping, table, tally, changes, beside, signed)
 
 
-def _write_manifest(done: Done, found: Held, **options: Any) -> None:
-    if done.manifest is not None:
-        write_manifest(done.fitted, done.tally, done.mapping, found, done.manifest, done.sign_off, **options)
+def _reply(as_json: bool, command: str, done: Done, rates: Iterable[Section] = ()) -> None:
+    """Answer with what became of the rows, the rates of the file, and what was written."""
+    listed = () if done.changes is None else (Note("written.changes"),)
+    files = written_table(Path(done.tally.path), done.manifest, changes=done.changes, notes=listed)
+    sections = (*done.tally.sections, *rates, files)
+    facts, title = {"mapping": done.mapping, "table": done.table}, f"{done.table} → {done.tally.path}"
+    reply(as_json, command, sections, facts=facts, title=title, following=_next(done))
 
 
-def _realised(found: Realised | None) -> dict[str, Any] | None:
-    """Return the rates of one draw as it stands, as a document."""
-    if found is None:
-        return None
-    tables = {name: getattr(found, name) for name in ("rates", "bounds", "words", "kept")}
-    return {**tables, "violated": found.verdict.violated, "verdict": found.verdict.words}
-
-
-def _drawn(done: Done, weights: str | None, once: list[str]) -> tuple[Held, Sequence[str]]:
+def _drawn(done: Done, weights: str | None, once: list[Note]) -> FileRates:
     """Count the rates of the file that was written, and for a manifest those of the one that was read; with notes."""
-    from evenhand.use.manifests import held
+    from evenhand.use.manifests import file_rates
 
     with screen.progress_bar() as report:
         before = done.manifest is not None
-        found = held(done.fitted, done.tally, weights=weights, before=before, progress=report)
-    if found.failure is not None:
-        return found, (f"its rates could not be counted: {worded(found.failure)}",)
-    if found.why is not None:
-        return found, (found.why,)
-    notes = once
-    if done.options["draw"] == Draw.balanced:
-        notes += _balanced(done, weights)
-    else:
-        notes += [
-            "bounds hold in expectation for the fitted table (evenhand audit MAPPING TABLE tells what is expected of "
-            "another); the rates of single releases of it scatter around that, as follows"
-        ]
-        notes += map(sentence, done.fitted.theory.one_draw())
-    return found, notes
-
-
-def _balanced(done: Done, weights: str | None) -> Iterator[str]:
-    """Say what balanced draws kept and what they could not keep."""
-    from evenhand.tables.transforming import unbalanced
-
-    fitted, nest = done.fitted, done.fitted.release_mode.nest
-    groups = [" × ".join(nest.columns[:level]) for level in nest.levels]
-    by = f"of every group by {' and by '.join(groups)}, " if groups else ""
-    yield (
-        f"balanced draws keep the released outcomes {by}of everybody and of every cell within one person of "
-        f"their expectation, and every move within two; bounds hold in expectation for the fitted table (evenhand "
-        f"audit MAPPING TABLE tells what is expected of another)"
-    )
-    yield from unbalanced(fitted.release_mode, done.tally, done.options["key"])
-    weights = weights or fitted.problem.weights
-    if weights is not None:
-        yield (
-            f"rows are balanced, not weights: the numbers of rows are within one of their expectation, while sums of "
-            f"{weights} can be off by the weights of single rows"
-        )
+        found = file_rates(done.fitted, done.tally, weights=weights, before=before, progress=report)
+    weights = weights or done.fitted.problem.weights
+    if found.after is None:
+        return found
+    notes = list(once)
+    if done.tally.options["draw"] == Draw.independent:
+        notes += [Note("draws.expected"), *done.fitted.theory.one_draw()]
+    elif weights is not None:
+        notes.append(Note("balanced.weights", {"column": weights}))
+    (section,) = found.sections
+    return replace(found, after=replace(found.after, sections=(replace(section, notes=(*section.notes, *notes)),)))
 
 
 def _next(done: Done) -> Iterator[tuple[object, ...]]:
@@ -362,32 +290,3 @@ def _next(done: Done) -> Iterator[tuple[object, ...]]:
     yield "verify", done.manifest, *(word for what, path in outside.items() for word in (f"--{what}", path))
     table = ("--table", done.table) if "input" in outside else ()
     yield "report", done.mapping, "--manifest", done.manifest, *table, "--out", "report.html"
-
-
-def _show_done(done: Done, what: str, mode: str) -> None:
-    tally, key = done.tally, done.options["key"]
-    everybody = tally.rows if tally.people is None else tally.people
-    share = tally.changed / everybody if everybody else 0.0
-    rows, changed = f"{tally.rows:,}", f"{tally.changed:,}"
-    if tally.people is not None:
-        changed = in_number(tally.changed)
-        column = done.options["frequencies"]
-        rows += f", which stand for {tally.people:,} people by {column}; {tally.results:,} rows written"
-    passed = f"{some_of(done.passed_through)}: unchanged, and {NOTHING_BOUNDS_THEM}"
-    screen.pairs(
-        [
-            ("Rows", rows),
-            ("Changed", f"{changed} ({share:.1%}) in their {what}"),
-            *([("Unseen", done.mode.unseen_words(tally.unseen, tally.typical))] if tally.unseen else []),
-            *([("Missing", f"{tally.missing:,} of these, for a value that is missing")] if tally.missing else []),
-            *([("Nothing changes", NOTHING_CHANGES)] if done.mode.changes_nothing else []),
-            ("Seed", f"{done.options['seed']}, {SEEDS[done.options['seed_origin']]}"),
-            *([("Key", f"{key}: rows that share a key share one draw")] if key is not None else []),
-            *([("Passed through", passed)] if done.passed_through else []),
-        ]
-    )
-    screen.heading("What was written")
-    screen.written(done.out, f"the table in {mode} mode")
-    if done.changes is not None:
-        screen.written(done.changes, "every value that changed, with the probability of the move that was drawn")
-    show_manifest(done.manifest, done.out, done.sign_off, counted=done.mode.name == "release")

@@ -40,6 +40,8 @@ from evenhand.engines.streaming import (
     valued,
 )
 from evenhand.files import replacing
+from evenhand.render.finding import Finding
+from evenhand.render.section import Section
 from evenhand.resources import Progress, current, silent
 from evenhand.spec import CsvFormat
 from evenhand.tables import REAL, WHOLE, Table, becomes_text, choices, quoted, read, refuse_taken, take, weights_column
@@ -60,6 +62,7 @@ from evenhand.tables.unfolding import (
     unfold_piece,
     weight_by_group,
 )
+from evenhand.text import counted
 
 RESULTS, WEIGHT, PLACE = "evenhand_results", "new_weight", "new_place"
 """The table of merged results inside DuckDB, and its columns besides those of the file, which have numbers."""
@@ -74,8 +77,8 @@ LARGEST_KIND = 1 << 62
 """Kinds of rows are numbered up to here, and then anew."""
 
 
-@dataclass(frozen=True)
-class Expanded:
+@dataclass(frozen=True, repr=False)
+class Expanded(Finding):
     """What was done with a file, and where the result is.
 
     Attributes
@@ -104,6 +107,10 @@ class Expanded:
     path: str
     read: Read
     options: Mapping[str, Any] = field(default_factory=dict)
+    sections: tuple[Section, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Expanded: {counted(self.rows, 'row')} into {self.path!r}, {counted(self.results, 'row')}>"
 
 
 def expand_file(

@@ -45,6 +45,8 @@ from evenhand.engines.unpacking import quoted_field
 from evenhand.engines.waiting import beside
 from evenhand.errors import DataError, StorageError
 from evenhand.files import replacing, together
+from evenhand.render.finding import Finding
+from evenhand.render.section import Section
 from evenhand.resources import Progress, current, silent
 from evenhand.spec import CsvFormat
 from evenhand.tables import becomes_text, quoted, read
@@ -61,6 +63,7 @@ from evenhand.tables.transforming import (
     single_draws,
     transform_piece,
 )
+from evenhand.text import counted
 
 BATCH = 1 << 17
 """Rows that are transformed at once, unless they are long."""
@@ -92,25 +95,30 @@ ENDINGS = (".csv", ".tsv", ".data", ".txt", *PARQUET)
 
 @dataclass(frozen=True)
 class Read:
-    """The files that were read, and their sizes and times then, by which a change is noticed."""
+    """The files that were read, and their sizes and times then, by which a change is noticed; and their columns."""
 
     paths: tuple[str, ...]
     state: tuple[tuple[int, int], ...]
+    columns: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, source: Source) -> Read:
         """Return what is known of files that were just read."""
-        return cls(source.paths, source.state)
+        return cls(source.paths, source.state, tuple(source.columns))
 
 
-@dataclass(frozen=True)
-class Written(Tally):
+@dataclass(frozen=True, repr=False)
+class Written(Tally, Finding):
     """What was done with a file, from what, where the result is, and with which options."""
 
     path: str = ""
     read: Read | None = None
     changes: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    sections: tuple[Section, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Written: {counted(self.rows, 'row')} into {self.path!r}, {self.changed:,} changed>"
 
 
 def transform_file(

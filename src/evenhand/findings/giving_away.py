@@ -21,6 +21,7 @@ from scipy import sparse
 
 from evenhand.arrays import Cells, Flags, Numbers
 from evenhand.data.domain import Variable
+from evenhand.render.section import Note
 from evenhand.tables import Table, take
 from evenhand.tables.survey import Distinct, distinct
 from evenhand.tables.transforming import Transformer, locate
@@ -72,24 +73,21 @@ class GivenAway:
     right: float
     people: float
 
-    @property
-    def words(self) -> str:
-        """How well it does, after of what."""
-        return f"{self.told:.0%} from {self.column!r} (about {self.people:,.0f}; {self.right:.0%} of suspicions right)"
 
-
-def given_away_words(found: Sequence[GivenAway]) -> str | None:
-    """Name all columns that give something away, and say what to do; None where there are none."""
+def given_away_note(found: Sequence[GivenAway]) -> Note | None:
+    """Name all columns that reveal something, how well, and what to do; None where there are none."""
     if not found:
         return None
-    one = len({each.column for each in found}) == 1
-    columns, give, them = ("a column that is", "gives", "it") if one else ("columns that are", "give", "them")
-    of = dict.fromkeys(each.of for each in found)
-    told = (f"of those whose {name!r} changes {', '.join(e.words for e in found if e.of == name)}" for name in of)
-    return (
-        f"{columns} passed through {give} away what changes. A reader could tell, {'; '.join(told)}. Leave {them} out "
-        f"of what readers get, or make {them} part of the problem"
-    )
+    revealed = [
+        Note("given_away.of", {"of": repr(name), "columns": [_column(each) for each in found if each.of == name]})
+        for name in dict.fromkeys(each.of for each in found)
+    ]
+    several = len({each.column for each in found}) > 1
+    return Note("given_away.columns" if several else "given_away.column", {"revealed": revealed})
+
+
+def _column(found: GivenAway) -> Note:
+    return Note("given_away.from", {**vars(found), "column": repr(found.column)})
 
 
 def giving_away(mode: Transformer, table: Table, passed: Sequence[str], *, text: bool = False) -> tuple[GivenAway, ...]:

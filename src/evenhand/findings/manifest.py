@@ -18,6 +18,8 @@ from evenhand import check
 from evenhand.errors import SpecError, StorageError, VerificationError
 from evenhand.files import current_place, existing, replace_file, sha256_of, text_of
 from evenhand.findings.document import plain, signed
+from evenhand.render.finding import Finding
+from evenhand.render.section import Fact, Kind, Note, Section, Table
 from evenhand.spec.sign_off import SignOff
 from evenhand.tables import frame
 from evenhand.text import counted
@@ -111,7 +113,7 @@ def manifest_path(output: str | os.PathLike[str]) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Manifest:
+class Manifest(Finding):
     """What one written file is: the record beside it.
 
     ``eh.manifest_of`` makes one of files that were just written, ``eh.verify_manifest`` checks it again from the files.
@@ -193,6 +195,34 @@ class Manifest:
         if self.realised is None:
             return "; ".join(self.notes) or "Its rates are not known."
         return str(self.realised["verdict"])
+
+    @property
+    def record(self) -> Section:
+        """Which file it is of, made of what and how, and who signed off on it."""
+        more = Note("manifest.more_files", {"more": len(self.inputs) - 1}) if len(self.inputs) > 1 else None
+        given = {name: self.options.get(name) for name in ("seed", "key", "draw")}
+        options = [
+            Note("manifest.option", {"name": name, "value": value})
+            for name, value in given.items()
+            if value is not None
+        ]
+        drawn = Note("manifest.drawn", {"options": options}) if options else None
+        facts = (
+            Fact("output", self.output.name),
+            Fact("made_from", Note("manifest.file", {"name": self.inputs[0].name, "more": more})),
+            Fact("made_by", Note("manifest.made", {"mapping": self.mapping.name, "mode": self.mode, "drawn": drawn})),
+            Fact("written", Note("manifest.written", {"at": self.at, "version": self.versions.get("evenhand", "?")})),
+            *(() if self.sign_off is None else self.sign_off.facts),
+        )
+        return Section("manifest", facts=facts)
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """The same, and the rates before and after."""
+        kinds: dict[str, Kind] = {"outcome": "text", "weight": "people", "before": "rate", "after": "rate"}
+        rates = () if self.realised is None else (Table.of("rates", self.rates, kinds),)
+        notes = (Note("text", {"text": self.verdict}),)
+        return self.record, Section("release", tables=rates, notes=notes)
 
     @property
     def files(self) -> dict[str, tuple[FileRecord, ...]]:

@@ -96,7 +96,7 @@ class Monitored(Finding):
         The same for all bounds together; None where nothing is bounded.
     weighed : bool
         Whether rows had weights, with which limits and intervals are approximate.
-    released : str or None
+    released : Note or None
         What tells that the mapping wrote this table itself: its people are no new ones; None where nothing does.
     sections : tuple of Section
         All of it as data, with what follows.
@@ -113,7 +113,7 @@ class Monitored(Finding):
     bounds: pd.DataFrame
     verdict: str | None
     weighed: bool
-    released: str | None
+    released: Note | None
     sections: tuple[Section, ...]
 
     @cached_property
@@ -144,7 +144,7 @@ def monitor(
     confidence: float,
     seed: int,
     progress: Progress | None,
-    released: Callable[[Counts | None], str | None],
+    released: Callable[[Counts | None], Note | None],
 ) -> Monitored:
     """Hold a table of new people against the fitted one; ``modes`` are train mode and apply mode.
 
@@ -291,12 +291,12 @@ def _bounds_frame(judged: Sequence[Judgement]) -> pd.DataFrame:
     return tables.frame({**columns, verdict: [row[verdict] for row in rows]})
 
 
-def _batch_notes(values: dict[str, Any], uncounted: Sequence[str]) -> Iterator[Note]:
+def _batch_notes(values: dict[str, Any], uncounted: Sequence[Note]) -> Iterator[Note]:
     if values["released"] is not None:
-        yield Note("text", {"text": values["released"]})
+        yield values["released"]
     if values["fitted"]:
         yield Note("batch.fitted")
-    yield from (Note("text", {"text": words}) for words in uncounted)
+    yield from uncounted
     expected = values["expected_in_new_cells"]
     usual = None if expected is None else Note("batch.usual", {"expected": expected})
     yield Note("batch.new_cells", {"share": values["in_new_cells"], "usual": usual})

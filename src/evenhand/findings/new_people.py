@@ -20,13 +20,15 @@ from evenhand.engines import Pair, Rows
 from evenhand.errors import DataError, some_of
 from evenhand.findings import bounds
 from evenhand.findings.coverage import LEFT_OUT, coverage
-from evenhand.findings.keeping import Verdict, verdict
 from evenhand.findings.theory.rates import by_group_and_outcome
+from evenhand.findings.verdict import Verdict, verdict
 from evenhand.kernel import Kernel, gather, unchanged
-from evenhand.kernel.achieved import group_rates, parity_achieved
+from evenhand.kernel.achieved import ParityAchieved, group_rates, parity_achieved
+from evenhand.render.finding import Finding
+from evenhand.render.section import Fact, Note, Section, Table
+from evenhand.render.sentences import paragraph
 from evenhand.spec import Parity, Problem, comparisons
 from evenhand.tables.transforming import Located, Transformer, locate
-from evenhand.text import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +47,7 @@ class Meeting:
     counts: Counts
     kernel: Kernel
     coverage: dict[str, Any]
-    uncounted: tuple[str, ...] = ()
+    uncounted: tuple[Note, ...] = ()
     keeps_new_groups: bool = True
 
 
@@ -102,18 +104,18 @@ def _covered(mode: Transformer, axes: tuple[Axis, ...], rows: Rows, located: Loc
     return coverage(axes, rows, drawn, kept, mode.drawn_by)
 
 
-def covered_without_outcomes(mode: Transformer, rows: Rows) -> tuple[dict[str, Any], tuple[str, ...]]:
+def covered_without_outcomes(mode: Transformer, rows: Rows) -> tuple[dict[str, Any], tuple[Note, ...]]:
     """Return the coverage of people by apply mode, which reads no outcome, and who is not counted."""
     axes, new = known_values(mode, rows)
     covered = _covered(mode, axes, rows, locate(mode, rows.table, text=rows.text), new)
     return covered, tuple(_uncounted(covered, rows, new))
 
 
-def _uncounted(covered: dict[str, Any], rows: Rows, new: Flags) -> Iterator[str]:
-    """Say how many rows have no cell, and for which values."""
+def _uncounted(covered: dict[str, Any], rows: Rows, new: Flags) -> Iterator[Note]:
+    """Yield how many rows have no cell, and for which values."""
     if new.any():
-        left, of, why = int(rows.people[new].sum()), int(rows.people.sum()), some_of(_unknown_values(covered))
-        yield f"{left:,} of {of:,} rows are not counted, for values that the fitted table did not have ({why})"
+        fields = {"rows": int(rows.people[new].sum()), "total": int(rows.people.sum())}
+        yield Note("uncounted.rows", {**fields, "values": some_of(_unknown_values(covered))})
 
 
 def _unknown_values(covered: dict[str, Any]) -> Iterator[str]:
@@ -124,24 +126,23 @@ def _unknown_values(covered: dict[str, Any]) -> Iterator[str]:
     )
 
 
-def without_people(fitted: Counts, counts: Counts) -> Iterator[str]:
+def without_people(fitted: Counts, counts: Counts) -> Iterator[Note]:
     """Name the groups of the fitted table that have nobody, or nobody who weighs anything, in another."""
     absent = np.setdiff1d(fitted.groups.cells, counts.groups.cells)
     if len(absent):
         named = some_of(f"({fitted.domain.d.words(int(group))})" for group in absent)
-        yield f"nobody is counted of {len(absent)} of the {len(fitted.groups.cells)} fitted groups: {named}"
+        fields = {"absent": len(absent), "groups": len(fitted.groups.cells), "named": named}
+        yield Note("uncounted.groups", fields)
 
 
-def of_new_groups(fitted: Counts, met: Meeting) -> Iterator[str]:
+def of_new_groups(fitted: Counts, met: Meeting) -> Iterator[Note]:
     """Name the groups that nobody fitted belongs to, and say how many people they have."""
     counts = met.counts
     new = ~np.isin(counts.groups.cells, fitted.groups.cells)
     if new.any():
         named = some_of(f"({counts.domain.d.words(int(group))})" for group in counts.groups.cells[new])
-        kept = "they are kept as they are, and " * met.keeps_new_groups
-        people = float(counts.group_people[new].sum())
-        many = counted(people, "person", "people")
-        yield f"{many} of groups that were not fitted: {named}; {kept}no bound was proved for them"
+        key = "uncounted.new_groups_kept" if met.keeps_new_groups else "uncounted.new_groups"
+        yield Note(key, {"people": float(counts.group_people[new].sum()), "named": named})
 
 
 def with_own_target(problem: Problem, counts: Counts) -> Problem:
@@ -149,8 +150,8 @@ def with_own_target(problem: Problem, counts: Counts) -> Problem:
     return replace(problem, parity=[parity.with_own_target(counts) for parity in problem.parity])
 
 
-@dataclass(frozen=True, eq=False)
-class Realised:
+@dataclass(frozen=True, eq=False, repr=False)
+class Realised(Finding):
     """A table as it stands, held against the bounds: what one draw made of a release.
 
     Attributes
@@ -159,24 +160,24 @@ class Realised:
         For each group and outcome, its weight and its rate.
     bounds : pandas.DataFrame
         Every parity bound with what the table has, and the slack; negative where a bound is violated.
-    words : tuple of str
-        How far apart the rates are at worst, for each parity constraint.
     verdict : Verdict
         Whether every parity constraint holds: how many are violated, the worst of them, and if by less than one person.
-    weighed : bool
-        Whether rows had survey weights: then ``weight`` is no number of people.
+    sections : tuple of Section
+        All of it as data.
     """
 
     rates: pd.DataFrame
     bounds: pd.DataFrame
-    words: tuple[str, ...]
     verdict: Verdict
-    weighed: bool = False
+    sections: tuple[Section, ...] = ()
 
     @property
     def kept(self) -> bool | None:
         """Whether this very table keeps every parity bound; None where that is not known of everybody."""
         return self.verdict.kept
+
+    def __repr__(self) -> str:
+        return f"<Rates as they stand: {paragraph(self.verdict.notes)}>"
 
 
 class Origins:
@@ -270,28 +271,40 @@ def realised(problem: Problem, fitted: Counts, met: Meeting, origin: tuple[Count
         if origin is not None and _original_segments(problem, parity):
             own, shares = origin
         parts.append(parity_achieved(comparisons(parity, own), own, shares))
-    words = []
-    for part in parts:
-        worst = bounds.furthest(part)
-        if worst is not None:
-            words.append(f"{type(part.parity).__name__}{part.parity.where}, tightest comparison: {worst.held}")
     weight = np.repeat(counts.group_weight, counts.domain.y.size)
     rates = {"weight": weight, "rate": group_rates(counts, as_it_is).ravel()}
     remarks = tuple(of_new_groups(fitted, met))
     held = verdict(counts, parts, (*uncounted, *segments), decided=not segments, remarks=remarks)
-    listed = tables.beside(by_group_and_outcome(counts), rates)
-    return Realised(listed, bounds.table(counts, parts), tuple(words), held, counts.weighed)
+    found = tables.beside(by_group_and_outcome(counts), rates), bounds.table(counts, parts)
+    return Realised(*found, held, (_section(counts, *found, held, parts),))
 
 
-def _released_segments(problem: Problem, fitted: Counts) -> Iterator[str]:
-    """Say where segments are formed by columns that people may have left: a released table tells the new ones alone."""
+def _section(
+    counts: Counts, rates: pd.DataFrame, listed: pd.DataFrame, held: Verdict, parts: Sequence[ParityAchieved]
+) -> Section:
+    """Return rates and verdict; of several constraints each has its own comparison, since the verdict names one."""
+    worst = ((part.parity, bounds.furthest(part)) for part in parts)
+    each = [
+        Note("verdict.constraint", {"constraint": f"{type(parity).__name__}{parity.where}", "worst": found.held})
+        for parity, found in worst
+        if found is not None and len(parts) > 1
+    ]
+    table = Table.of("rates", rates, {"weight": "weight" if counts.weighed else "people", "rate": "rate"})
+    follow = (at for at in range(len(rates)) if at % counts.domain.y.size not in counts.domain.shown_outcomes)
+    return Section(
+        "release",
+        facts=(Fact("kept", held.kept, "flag", detail=True), Fact("violated", held.violated, detail=True)),
+        tables=(replace(table, implied=frozenset(follow)), Table.of("bounds", listed, {}, most=0)),
+        notes=(*held.notes, *each),
+    )
+
+
+def _released_segments(problem: Problem, fitted: Counts) -> Iterator[Note]:
+    """Yield where segments are formed by columns that people may have left, of which a table has the new values."""
     for parity in problem.parity:
         if moved := _left(problem, fitted.domain, parity):
-            yield (
-                f"whether {type(parity).__name__}{parity.where} is kept is not known: its segments are those of "
-                f"{' × '.join(moved)} before the release, of which this table tells the new values alone; "
-                f"mapping.realised(table, original=...) with the table as it was, and evenhand release, tell it"
-            )
+            constraint = f"{type(parity).__name__}{parity.where}"
+            yield Note("uncounted.segments", {"constraint": constraint, "columns": moved})
 
 
 def _left(problem: Problem, domain: Domain, parity: Parity) -> list[str]:

@@ -19,17 +19,16 @@ from evenhand.data.counts import Counts
 from evenhand.errors import StorageError
 from evenhand.findings.manifest import Manifest, manifest_path
 from evenhand.kernel import Kernel, for_apply
+from evenhand.render.section import Note
 
 SURE = math.log(1e6)
 """A table looks released if its counts are a million times likelier in a release than in the fitted table."""
 
-SECOND_TIME = "what is said here is about using the mapping on it a second time"
 
+def by_manifest(table: Any, fingerprint: str) -> Note | None:
+    """Return that a file is what a mapping wrote, by the manifest beside it; None where there is none of this mapping.
 
-def by_manifest(table: Any, fingerprint: str) -> str | None:
-    """Say that a file is what a mapping wrote, by the manifest beside it; None where there is none of this mapping.
-
-    A manifest that cannot be read says nothing.
+    A manifest that cannot be read counts for nothing.
     """
     if not isinstance(table, str | os.PathLike) or not os.path.isfile(table):
         return None
@@ -44,15 +43,12 @@ def by_manifest(table: Any, fingerprint: str) -> str | None:
     except StorageError:
         return None
     name = os.path.basename(beside)
-    if not same:
-        return (
-            f"{name} says that this mapping wrote a file of this name, but the table is another, or was changed since"
-        )
-    return f"this table is what this mapping wrote at {manifest.at} ({manifest.mode}), says {name}: {SECOND_TIME}"
+    fields = {"manifest": name, "at": manifest.at, "mode": manifest.mode}
+    return Note("released.manifest" if same else "released.other", fields)
 
 
-def by_counts(fitted: Counts, kernel: Kernel, found: Counts, *, blind: bool) -> str | None:
-    """Say that a table looks like a release of the fitted one; None where it does not, or where it cannot be told.
+def by_counts(fitted: Counts, kernel: Kernel, found: Counts, *, blind: bool) -> Note | None:
+    """Return that a table looks like a release of the fitted one; None where it does not, or where it cannot be told.
 
     It has as many people of every group as that, and its cells are far likelier as a release would have them than as
     the fitted table has them.
@@ -63,11 +59,7 @@ def by_counts(fitted: Counts, kernel: Kernel, found: Counts, *, blind: bool) -> 
         return None
     for mode, cells, expected in _releases(fitted, kernel, blind=blind):
         if _likelier(fitted, found, cells, expected):
-            return (
-                f"this table looks like one that this mapping released from the fitted table in {mode} mode: it has as "
-                f"many people of every group, and its cells are as a release would have them; if it is one, "
-                f"{SECOND_TIME}"
-            )
+            return Note("released.counts", {"mode": mode})
     return None
 
 

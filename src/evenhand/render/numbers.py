@@ -139,7 +139,7 @@ def written(value: Any, kind: str = "text") -> str:
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return NONE
-    if kind == "flag":
+    if kind == "flag" or isinstance(value, bool):
         return "yes" if value else "no"
     if kind == "cut":
         return cut(str(value))

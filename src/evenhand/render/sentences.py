@@ -120,6 +120,36 @@ SENTENCES: dict[str, str] = {
         "although people may be moved into it"
     ),
     "rates.largest_disparity": "largest disparity before: {before}; after: {after}",
+    # A table as it stands, and who is not counted in it.
+    "uncounted.rows": (
+        "{rows:,} of {total:,} rows are not counted, for values that the fitted table did not have ({values})"
+    ),
+    "uncounted.groups": "nobody is counted of {absent} of the {groups} fitted groups: {named}",
+    "uncounted.new_groups": (
+        "{people:,.0f} {people:person|people} of groups that were not fitted: {named}; no bound was proved for them"
+    ),
+    "uncounted.new_groups_kept": (
+        "{people:,.0f} {people:person|people} of groups that were not fitted: {named}; they are kept as they are, and "
+        "no bound was proved for them"
+    ),
+    "uncounted.segments": (
+        "whether {constraint} holds is not known: its segments are those of {columns: × } before the release, of which "
+        "this table has the new values alone; mapping.realised(table, original=...) with the table as it was, and "
+        "evenhand release, find it"
+    ),
+    "verdict.nothing": "there is nothing to compare: no parity constraint is about the people of this table",
+    "verdict.segments": "segments are compared as they are in this table",
+    "verdict.holds.one": "the parity constraint holds in this table",
+    "verdict.holds.both": "both parity constraints hold in this table",
+    "verdict.holds.all": "all {bounds:,} parity constraints hold in this table",
+    "verdict.violated.one": "the parity constraint is violated in this table{less}",
+    "verdict.violated.some": (
+        "{violated:,} of {bounds:,} parity constraints {violated:is|are} violated in this table{less}"
+    ),
+    "verdict.one_person": ", by less than one person's outcome in each group",
+    "verdict.tightest": "tightest: {worst}",
+    "verdict.worst": "worst: {worst}",
+    "verdict.constraint": "{constraint}, tightest comparison: {worst}",
     "bounds.comparison_holds": "{constraint}: holds in its one comparison",
     "bounds.comparisons_hold": "{constraint}: holds in all {number:,} comparisons",
     "bounds.comparisons_violated": ("{constraint}: violated in {violated:,} of {number:,} comparisons; worst: {worst}"),
@@ -256,6 +286,16 @@ SENTENCES: dict[str, str] = {
     "forbidden.already": "{which:; }. Who is so may stay so, and nobody else becomes so",
     "forbidden.people": "{people:,.0f} {people:person is|people are} already {rule}",
     "written.mapping": "check the mapping with: {command}",
+    "written.changes": (
+        "the list of changes has every value that changed, with the probability of the move that was drawn"
+    ),
+    "written.stale": "{manifest} is of the file that was there before, not of this one",
+    "written.figure": "{path}: {caption}",
+    "written.query": "a query of {bytes:,} bytes; a missing key or value ends it with an error",
+    "written.schema": (
+        "editors with Taplo (Even Better TOML) read it; the first line of a problem beside it: {directive}"
+    ),
+    "written.problem": "the problem has comments: read it, and change what is not right",
     "written.proof": "check the proof with: {command}, or without evenhand: {python}",
     "written.verifier": "verifier.py needs Python alone; here it is {path}",
     "demo.one_draw": "the table after one balanced draw, one row per person",
@@ -268,6 +308,218 @@ SENTENCES: dict[str, str] = {
         "column with --{option}"
     ),
     "audit.no_such_column": ", and this table has no column {column}",
+    "given_away.column": (
+        "a column that is passed through reveals what changes. A reader could identify, {revealed:; }. Leave it out "
+        "of what readers get, or make it part of the problem"
+    ),
+    "given_away.columns": (
+        "columns that are passed through reveal what changes. A reader could identify, {revealed:; }. Leave them out "
+        "of what readers get, or make them part of the problem"
+    ),
+    "given_away.of": "of those whose {of} changes {columns:, }",
+    "given_away.from": "{told:whole} from {column} (about {people:,.0f}; {right:whole} of suspicions right)",
+    "released.other": (
+        "{manifest} says that this mapping wrote a file of this name, but the table is another, or was changed since"
+    ),
+    "released.manifest": (
+        "this table is what this mapping wrote at {at} ({mode}), says {manifest}: what is said here is about using the "
+        "mapping on it a second time"
+    ),
+    "released.counts": (
+        "this table looks like one that this mapping released from the fitted table in {mode} mode: it has as many "
+        "people of every group, and its cells are as a release would have them; if it is one, what is said here is "
+        "about using the mapping on it a second time"
+    ),
+    # Files that were checked again.
+    "manifest.apply": "apply mode reads and changes no outcome: the rates are those that the input has",
+    "manifest.no_rows": "the table has no rows",
+    "manifest.labels": "its rates were not counted: names of bins are no values that could be read again",
+    "manifest.not_counted": "its rates could not be counted: {error}",
+    "manifest.file": "{name}{more}",
+    "manifest.more_files": " and {more} more",
+    "manifest.made": "{mapping}, evenhand {mode}{drawn}",
+    "manifest.drawn": " ({options:, })",
+    "manifest.option": "{name} {value}",
+    "manifest.written": "{at}, evenhand {version}",
+    "verified.yes": "Verified",
+    "verified.no": "Verification failed",
+    "verified.manifest": "every file has its checksum",
+    "verified.manifest_again": "every file has its checksum, and running the command again gives the same bytes",
+    "verified.lapsed": "the sign-off by {name} {lapsed}",
+    "verified.number_of_files": "there are {found} files for the {what}, where the manifest is of {stated}",
+    "verified.bytes": "the {called} {path} is not the file that the manifest is of: its SHA-256 is another{sizes}",
+    "verified.size": ", and it has {size:,} bytes instead of {stated:,}",
+    "verified.fingerprint": "the manifest states another fingerprint than its mapping has",
+    "verified.rows": "the manifest states {stated} rows for the {what}, which has {found:,}",
+    "verified.refused": "the command cannot be run again: {error}",
+    "verified.again": (
+        "running the recorded command again gives other bytes for the {what}; it was written with {then}, and "
+        "installed are {here}"
+    ),
+    "verified.not_counted": "the manifest states rates that cannot be counted",
+    "verified.no_rates": "the manifest states no rates",
+    "verified.numbers": "{what} that are stated are not the file's: {first}",
+    "verified.stated": "{what} is stated as {stated}, found {found}",
+    "verified.number_of_rows": "{stated} are stated, {found} found",
+    "verified.certificate": (
+        "the recomputed certificate is {status}: no constraint is violated by more than {violation:violation}"
+    ),
+    "verified.other_certificate": "the stored certificate does not match the recomputed one",
+    # What became of a table's rows.
+    "rows.counts": "the rows stand for {people:,} people by {column}",
+    "rows.outcome_unread": "the outcome, if there is one, was not read",
+    "rows.unseen": "{unseen:,} {unseen:row has|rows have} a combination not seen when fitting{missing}: {then}",
+    "rows.missing": ", {missing:,} of them with a missing value",
+    "rows.unchanged": "left unchanged",
+    "rows.drawn": "they {then}",
+    "rows.some_drawn": "{typical:,} of them {then}; the others are left unchanged",
+    "rows.changes_nothing": (
+        "this mapping changes no feature, so apply mode leaves everybody as they are; train mode changes outcomes"
+    ),
+    "rows.key": "rows with the same {key} share one draw",
+    "rows.passed_through": (
+        "these columns are passed through unchanged, and nothing bounds what a model learns from them: {columns}"
+    ),
+    "rows.not_merged": "rows that differ in a column that is passed through are not merged",
+    "rows.weights": "weights sum to {weight:.12g}, {of}; they are in the column {column}",
+    "rows.number": "the number of rows",
+    "rows.sum": "the sum of {column}",
+    "rows.use": (
+        "pass the column {column} to a model as sample_weight, and not as a feature: it then learns without sampling "
+        "noise, and weighted rates of known values are the expected ones, which audit reports"
+    ),
+    "rows.no_weights": "a model that takes no weights needs a draw: evenhand release",
+    "options.drawn_seed": "the seed was drawn anew for this file",
+    "balanced.kept": (
+        "balanced draws keep the released outcomes {groups}of everybody and of every cell within one person of their "
+        "expectation, and every move within two; bounds hold in expectation for the fitted table (for another, see "
+        "evenhand audit MAPPING TABLE)"
+    ),
+    "balanced.groups": "of every group by {levels: and by }, ",
+    "balanced.level": "{columns: × }",
+    "balanced.weights": (
+        "rows are balanced, not weights: the numbers of rows are within one of their expectation, while sums of "
+        "{column} can be off by the weights of single rows"
+    ),
+    "balanced.shared": (
+        "{shared} of {rows} rows share their {key} and their cell with a row before them: these are one person, who "
+        "gets one result, so that people are balanced within one, and not rows"
+    ),
+    "balanced.pooled": (
+        "more than {most:,} unseen cells are too many to balance each of them: people in such cells are balanced with "
+        "all who share their group and their probabilities"
+    ),
+    "balanced.crossing": (
+        "the released outcomes of {part} can be further than one person from their expectation, since they cross "
+        "{across: and }, whose are; those of every cell are within one"
+    ),
+    "balanced.too_many_parts": (
+        "the released outcomes of {part} can be further than one person from their expectation, since they are more "
+        "than can be balanced apart; those of every cell are within one"
+    ),
+    "balanced.blind": (
+        "this mapping is blind: train mode does not read {columns: × }, so the released outcomes of groups are not "
+        "balanced; those of every cell of features and outcome are within one person of their expectation, and so are "
+        "everybody's"
+    ),
+    "balanced.features": (
+        "parity of features is bounded in expectation: balanced draws hold released outcomes within one person of "
+        "their expectation, not the features that people are released with"
+    ),
+    "balanced.released_segments": (
+        "parity is bounded within released segments by {columns: × }: balanced draws hold people by their original "
+        "values within one person of the expectation; who is released into a segment comes from many cells, and their "
+        "numbers can be off by more"
+    ),
+    "draws.expected": (
+        "bounds hold in expectation for the fitted table (for another, see evenhand audit MAPPING TABLE); the rates of "
+        "single releases scatter around that, as follows"
+    ),
+    # A problem that is proposed.
+    "proposal.rows": "{rows:,} rows",
+    "proposal.people": "{rows:,} rows, which stand for {people:,} people by {column}",
+    "proposal.weighted": "{rows:,} rows, weighted by {column}",
+    "proposal.groups": (
+        "{groups}, of {fewest:,} to {most:,} people; rates of {rated} from {lowest:rate} to {highest:rate}"
+    ),
+    "proposal.small_groups": "groups of fewer than {few} people, with the rate of {rated}: {named}",
+    "proposal.small_group": "{name} ({people}, {rate:whole})",
+    "proposal.column": "{column}: {why}",
+    "proposal.feature": "{column} ({rule})",
+    "proposal.all_features": "{number} columns, all as they are: {columns}",
+    "proposal.listed": "{what:, }",
+    "proposal.known_after": "perhaps known only after the outcome: {columns}",
+    "proposal.cells": "learned: {cells}; outcomes alone change",
+    "proposal.install": (
+        "to use all columns that explain {outcome}: pip install 'evenhand[sklearn]', and run init again"
+    ),
+    "proposal.no_leaves": "leaves of a tree over all columns could not be learned: {error}",
+    "proposal.explained": (
+        "on held-out data leaves explain {leaves:whole} of the entropy of {outcome}, {few} "
+        "{by_few:whole}{small}{levels}"
+    ),
+    "proposal.levels_of": "levels of {columns:, }",
+    "proposal.some_levels": "a choice of columns",
+    "proposal.small_leaves": ". Every leaf needs people of {group}, which has {people}",
+    "proposal.as_levels": ". init --cells levels proposes those columns",
+    "proposal.one_way": "{outcome}: people are moved towards {good} only",
+    "proposal.either_way": "{outcome}: changes either way; --favourable LEVEL allows one direction only",
+    "proposal.not_one_way": "{outcome}: changes either way; towards {good} only, the bound cannot be met",
+    "proposal.left_out": "{columns}",
+    "proposal.left_nothing": "nothing",
+    "proposal.budget": "an expected cost of at most {limit:g} for each person",
+    "proposal.losing": "{share} would lose {outcome} {good}{wider}",
+    "proposal.losing_instead": (
+        "this distance, not the ratio: {share} would lose {outcome} {good}, by the ratio {by_ratio}"
+    ),
+    "proposal.wider": "; {share} if {apart}",
+    "proposal.share": "about {lost:,.0f} of {people:,} people ({share:rate})",
+    "proposal.nobody": "nobody",
+    # How protected columns become groups.
+    "groups.small": "{value} ({people}, {rate:whole})",
+    "groups.several": "{first:, } and {last}",
+    "groups.more": "{more} more",
+    "groups.merged": "{values} are one group, {name}.",
+    "groups.apart": "{values} are small, but apart: one rate would hide the other.",
+    "groups.ages": "Cut where known groups of ages begin; use the ages of your rules.",
+    "groups.cut": "Cut at round numbers near equal shares of the people; use the edges of your rules.",
+    # Why a column has no role, or what to ask about one.
+    "column.shared_name": "several columns have this name; rename them to use one",
+    "column.no_name": "the file's header has no name for it; give it one to use it",
+    "column.not_asked_for": "not asked for",
+    "column.dates": "dates or times; make them a number, such as an age, to use them",
+    "column.dates_as_they_are": (
+        "dates or times, of which many are known only after the outcome; add those that are known before it"
+    ),
+    "column.too_many_values": "too many values, all of them rare",
+    "column.nearly_constant": "nearly constant",
+    "column.taken_name": "what learned cells are called here; rename it to use it",
+    "column.nested": "lists, structs or bytes, which are no categories",
+    "column.one_value": "one value for everybody",
+    "column.empty": "empty",
+    "column.identifier": "nearly every row has its own value: an identifier",
+    "column.names": "most rows have their own value: names, remarks or identifiers",
+    "column.copied": "gives away {group}, which is protected: a copy, or made of it",
+    "column.copy_of_feature": "gives away what {feature} was: drop it before training",
+    "column.little": "explains too little of the outcome beyond the features above",
+    "column.less": "explains less of the outcome than the {most} features above",
+    "column.small_cells": "would make too many small cells: fewer than {people} people each on average",
+    "column.filled_in": "filled in or not depending on the outcome: known only after it",
+    "column.outcome_renamed": (
+        "explains {share:whole} of the outcome: perhaps the outcome by another name, or known only after it"
+    ),
+    "column.decides": "all with {value} have {outcome} {level}: perhaps known only after it",
+    "column.of_filled_in": ("tells whether {column} is filled in, which depends on the outcome: known only after it"),
+    "column.asked": "explains {share:whole} of the outcome by itself: is it known before it?",
+    "column.nearly_decides": "nearly all with {value} have {outcome} {level}: is it known before it?",
+    # The paper's numbers.
+    "reproduced.agree": "{agree} of {number} numbers agree with the reference",
+    "reproduced.reference": "the reference is what independent solvers find on the same tables",
+    "reproduced.paper": (
+        "* the paper prints another number: at ε=0.59 the identity is not yet feasible, but KL is only 4e-5; its "
+        "text's cost of 2 for lowering the outcome is infeasible, while a cost of 1 gives its figures; its 0.014 for "
+        "Adult is 0.01485 with budgets averaged over the groups, and infeasible without"
+    ),
     # What a signer needs first of other people.
     "fresh.first_bound": " that the first bound is about",
     "fresh.the_bound": "the bound",
@@ -751,7 +1003,17 @@ TITLES: dict[str, str] = {
     "small_groups": "Small groups",
     "holdout": "People who were not used for fitting",
     "cells": "The learned cells: who is in each",
-    "release": "The rates in the file that was written",
+    "release": "The rates of the table as it stands",
+    "rows": "What became of the rows",
+    "options": "How it was done",
+    "table": "The table",
+    "proposal": "A problem for {source}, {size}",
+    "chosen": "What was chosen",
+    "reproduced": "The paper's numbers, found again",
+    "use": "How to use it",
+    "balance": "What balanced draws keep",
+    "manifest": "What the file is of",
+    "verification": "{verdict}",
     "written": "What was written",
     "outside_the_problem": "Columns outside the problem",
     "diagnosis": "{verdict}",
@@ -894,6 +1156,17 @@ def fill(template: str, fields: Mapping[str, Any]) -> str:
 def sentence(note: Note) -> str:
     """Write a note."""
     return fill(SENTENCES[note.key], note.fields)
+
+
+def paragraph(notes: Iterable[Note]) -> str:
+    """Write notes as sentences behind one another.
+
+    Examples
+    --------
+    >>> paragraph([Note("verdict.nothing"), Note("verdict.worst", {"worst": "60% against 40%"})])[-50:]
+    'the people of this table. Worst: 60% against 40%.'
+    """
+    return " ".join(f"{text[:1].upper()}{text[1:].removesuffix('.')}." for text in map(sentence, notes))
 
 
 def shown(value: Any, kind: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evenhand.data.domain import Domain
+from evenhand.render.section import Note
 from evenhand.spec.parity import Parity
 from evenhand.spec.problem import Problem
 
@@ -28,7 +29,7 @@ class Nest:
         The columns that make the finest partition; fewer of them, from the first on, make the coarser ones.
     levels : tuple of int
         For each partition, coarse to fine, how many of the columns make it.
-    notes : tuple of str
+    notes : tuple of Note
         What cannot be balanced within one person, why, and what is.
 
     Examples
@@ -41,7 +42,7 @@ class Nest:
 
     columns: tuple[str, ...] = ()
     levels: tuple[int, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,11 +81,8 @@ def nest(problem: Problem, domain: Domain) -> Nest:
         if not across and parts <= MOST_PARTS:
             kept.append(part)
         elif part in (*asked, everybody):
-            why = f"cross {' and '.join(across)}, whose are" if across else "are more than can be told apart"
-            notes.append(
-                f"the released outcomes of {part.words} can be further than one person from their expectation, since "
-                f"they {why}; those of every cell are within one"
-            )
+            key = "balanced.crossing" if across else "balanced.too_many_parts"
+            notes.append(Note(key, {"part": part.words, "across": across}))
     columns: list[str] = []
     levels = []
     for part in sorted(kept, key=lambda part: len(part.columns)):
@@ -100,22 +98,11 @@ def _part(problem: Problem, parity: Parity) -> _Part:
     return _Part(groups, segments)
 
 
-def _beyond(problem: Problem) -> Iterator[str]:
-    """Say what no partition of people by their original values keeps."""
+def _beyond(problem: Problem) -> Iterator[Note]:
+    """Yield what no partition of people by their original values keeps."""
     if problem.blind and problem.parity:
-        yield (
-            f"this mapping is blind: train mode does not read {' × '.join(problem.protected)}, so the released "
-            f"outcomes of groups are not balanced; those of every cell of features and outcome are within one person "
-            f"of their expectation, and so are everybody's"
-        )
+        yield Note("balanced.blind", {"columns": list(problem.protected)})
     if any(parity.compares_features for parity in problem.parity):
-        yield (
-            "parity of features is bounded in expectation: balanced draws hold released outcomes within one person of "
-            "their expectation, not the features that people are released with"
-        )
+        yield Note("balanced.features")
     for given in dict.fromkeys(tuple(parity.given or ()) for parity in problem.parity if parity.released):
-        yield (
-            f"parity is bounded within released segments by {' × '.join(given)}: balanced draws hold people by their "
-            f"original values within one person of the expectation; who is released into a segment comes from many "
-            f"cells, and their numbers can be off by more"
-        )
+        yield Note("balanced.released_segments", {"columns": given})

@@ -13,6 +13,7 @@ import tomli_w
 
 from evenhand import check
 from evenhand.errors import SpecError, did_you_mean
+from evenhand.render.section import Fact
 
 A_DATE = "a date, such as 2026-11-18 in TOML (without quotes) and datetime.date(2026, 11, 18) in Python"
 
@@ -71,12 +72,17 @@ class SignOff:
         return f"is of {self.date}, which is still to come" if on < self.date else None
 
     @property
-    def pairs(self) -> tuple[tuple[str, str], ...]:
-        """Headings and what stands under them, for people to read."""
-        until = "no day was named" if self.expires is None else str(self.expires)
+    def facts(self) -> tuple[Fact, ...]:
+        """The same as data, for people to read."""
         name, purpose, why = (" ".join(text.split()) for text in (self.name, self.purpose, self.why))
-        said = ("Signed off by", name), ("On", str(self.date)), ("For", purpose)
-        return (*said, ("Why this bound", why), ("Expires", until))
+        values = {
+            "signed_off_by": name,
+            "on": self.date,
+            "for": purpose,
+            "why_this_bound": why,
+            "expires": self.expires,
+        }
+        return tuple(Fact(key, value) for key, value in values.items())
 
     def as_dict(self) -> dict[str, str | None]:
         """Return it as JSON can hold it."""

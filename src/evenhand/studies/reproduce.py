@@ -6,7 +6,7 @@ the same tables, to the digits shown), and what is found now.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,6 +15,7 @@ import numpy as np
 from evenhand.datasets import Dataset, load
 from evenhand.errors import InfeasibleError
 from evenhand.findings.feasibility import identity_from, smallest_budget_factor, smallest_parity_bound
+from evenhand.render.section import Column, Fact, Note, Section, Table
 from evenhand.spec import Distortion, ExpectedDistortion, Ordinal, PairwiseParity, Problem, TargetParity
 from evenhand.tolerances import GAP_TOLERANCE, ROW_TOLERANCE, VIOLATION_TOLERANCE
 from evenhand.use.fitting import fit
@@ -60,6 +61,23 @@ class Finding:
         if tolerance is None:
             return self.found <= reference
         return bool(abs(self.found - reference) <= tolerance)
+
+
+def compared(found: Sequence[Finding]) -> Section:
+    """Return every number beside what the paper prints and the reference."""
+    columns = (
+        Column("study"), Column("quantity"), Column("paper"), Column("reference", "loss"),
+        Column("tolerance", "violation"), Column("found", "loss"), Column("agrees", "flag"),
+    )  # fmt: skip
+    claimed = ((c.study, c.what, c.paper, c.reference, c.tolerance) for c in (each.claim for each in found))
+    rows = tuple((*claim, each.found, each.agrees) for claim, each in zip(claimed, found, strict=True))
+    agree = sum(each.agrees for each in found)
+    facts = Fact("agree", agree, detail=True), Fact("of", len(found), detail=True)
+    notes = (
+        Note("reproduced.agree", {"agree": agree, "number": len(found)}), Note("reproduced.reference"),
+        Note("reproduced.paper"),
+    )  # fmt: skip
+    return Section("reproduced", facts=facts, tables=(Table("numbers", columns, rows),), notes=notes)
 
 
 class Study:

@@ -30,6 +30,8 @@ from evenhand.kernel.balance import ranked
 from evenhand.kernel.draws import Spaced, balanced_draws, keyed_draws, seeded_draws
 from evenhand.kernel.strangers import KEPT, Policies, Policy, Strangers
 from evenhand.kernel.strata import MOST_CELLS, Allotted, Strata
+from evenhand.render.section import Note
+from evenhand.render.sentences import sentence
 from evenhand.resources import each_of, in_blocks
 from evenhand.spec import Nest
 from evenhand.tables import Coded, Encoded, Lookup, Placed, Record, Restore, Restoring, Table
@@ -327,13 +329,6 @@ class Transformer:
             return f"keep their features and get ŷ from p(ŷ|x){last}"
         others = "people of their outcome" if self.domain.d not in self.reads else "people of their group and outcome"
         return f"keep their features and get the outcomes that {others} get on average, within their own budgets"
-
-    def unseen_words(self, unseen: int, typical: int) -> str:
-        """Say of people of an unknown source what became of them, of whom some drew their outcome."""
-        if not typical:
-            return f"{unseen:,} in a cell that nobody had, left unchanged"
-        some, rest = (f"{typical:,} of them ", ", the others are left unchanged") if typical < unseen else ("they ", "")
-        return f"{unseen:,} in a cell that nobody had: {some}{self.then_drawn}{rest}"
 
     def source_words(self, number: int) -> str:
         """Name a source, by its number over the axes that are read."""
@@ -900,26 +895,20 @@ def report_unlike(mode: Transformer, tally: Tally) -> None:
 
 def report_balance(mode: Transformer, tally: Tally, how: How) -> None:
     """Warn of what balanced draws could not balance; where they are only the default, it is logged."""
-    for words in unbalanced(mode, tally, how.key) if how.balanced else ():
+    for note in unbalanced(mode, tally, how.key) if how.balanced else ():
         if how.draw_asked:
-            warn(words)
+            warn(sentence(note))
         else:
-            logging.getLogger("evenhand").info("%s", words)
+            logging.getLogger("evenhand").info("%s", sentence(note))
 
 
-def unbalanced(mode: Transformer, tally: Tally, key: str | None) -> tuple[str, ...]:
-    """Say what balanced draws of a table could not keep within one person of its expectation, and what they kept."""
+def unbalanced(mode: Transformer, tally: Tally, key: str | None) -> tuple[Note, ...]:
+    """Return what balanced draws of a table could not keep within one person of its expectation, and what they kept."""
     notes = list(mode.nest.notes)
     if tally.shared and key is not None:
-        notes.append(
-            f"{tally.shared} of {tally.rows} rows share their {key} and their kind with a row before them: these are "
-            f"one person, who gets one result, so that people are balanced within one, and not rows"
-        )
+        notes.append(Note("balanced.shared", {"shared": tally.shared, "rows": tally.rows, "key": key}))
     if tally.pooled:
-        notes.append(
-            f"more than {MOST_CELLS:,} cells that nobody had are too many to balance each of them: people in such "
-            f"cells are balanced with all who share their group and their probabilities"
-        )
+        notes.append(Note("balanced.pooled", {"most": MOST_CELLS}))
     return tuple(notes)
 
 

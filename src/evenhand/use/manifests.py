@@ -35,6 +35,10 @@ from evenhand.files import current_place, sha256_of
 from evenhand.findings.document import installed, plain
 from evenhand.findings.manifest import COUNTED, OPTIONS_OF, RATE, FileRecord, Manifest, folder_of, number, own_paths
 from evenhand.findings.new_people import Realised
+from evenhand.findings.verified import verified
+from evenhand.render.finding import Finding
+from evenhand.render.section import Note, Section
+from evenhand.render.sentences import paragraph, sentence
 from evenhand.resources import Progress, current, silent
 from evenhand.spec.sign_off import SignOff
 from evenhand.tables import frame, own_name
@@ -56,44 +60,44 @@ SHOWN = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
-    """What a file that was written has, counted in it; and what the input had, where that was asked for.
+class FileRates:
+    """The rates of a file that was written, counted in it; and those of its input, where that was asked for.
 
-    ``why`` says why it is not known, where it is not; ``failure`` is the error that says so.
+    ``why`` is why they are not known, where they are not; ``failure`` the error that says so.
     """
 
     before: Realised | None = None
     after: Realised | None = None
-    why: str | None = None
+    why: Note | None = None
     failure: EvenhandError | None = None
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What to say where it is not known."""
-        if self.failure is not None:
-            return (f"its rates could not be counted: {self.failure}",)
-        return () if self.why is None else (self.why,)
+    def sections(self) -> tuple[Section, ...]:
+        """The rates of the file, or why they are not known."""
+        if self.after is not None:
+            return self.after.sections
+        return (Section("release", notes=() if self.why is None else (self.why,)),)
 
 
-def held(
+def file_rates(
     mapping: Mapping,
     done: Written | Expanded,
     *,
     weights: str | None = None,
     before: bool = True,
     progress: Progress | None = None,
-) -> Held:
+) -> FileRates:
     """Count the rates of a file that was just written, and of its input; it stays, whether they can be counted or not.
 
     ``weights`` are those of a release; what was expanded has its own.
     """
     mode, missing = done.options["mode"], done.options["missing"]
     if mode == "apply":
-        return Held(why="apply mode reads and changes no outcome: the rates are those that the input has")
+        return FileRates(why=Note("manifest.apply"))
     if not done.rows:
-        return Held(why="the table has no rows")
+        return FileRates(why=Note("manifest.no_rows"))
     if done.options["restore"] == "label" and mapping.problem.bins:
-        return Held(why="its rates were not counted: names of bins are no values that could be read again")
+        return FileRates(why=Note("manifest.labels"))
     assert done.read is not None
     table = _table(done.read.paths)
     frequencies = done.options["frequencies"]
@@ -104,9 +108,9 @@ def held(
     with_: dict[str, Any] = {"missing": missing, "progress": progress}
     try:
         after = mapping.realised(current_place(done.path), original=original, **new, **with_)
-        return Held(mapping.realised(table, **own, **with_) if before else None, after)
+        return FileRates(mapping.realised(table, **own, **with_) if before else None, after)
     except EvenhandError as error:
-        return Held(failure=error)
+        return FileRates(why=Note("manifest.not_counted", {"error": error}), failure=error)
 
 
 def _table(paths: tuple[str, ...]) -> str | Listed:
@@ -153,7 +157,7 @@ def manifest_of(
     if done.options["mode"] != "release" and weights is not None:
         raise SpecError("weights go with a release; what was expanded has its weights")
     keep_seed, tell = check.flag("keep_seed", keep_seed), check.progress(progress) or silent
-    found = held(mapping, done, weights=weights, progress=tell)
+    found = file_rates(mapping, done, weights=weights, progress=tell)
     if found.failure is not None:
         raise found.failure
     return assembled(mapping, done, source, found, weights=weights, keep_seed=keep_seed, sign_off=sign_off, tell=tell)
@@ -163,7 +167,7 @@ def assembled(
     mapping: Mapping,
     done: Written | Expanded,
     source: str | os.PathLike[str],
-    found: Held,
+    found: FileRates,
     *,
     weights: str | None = None,
     keep_seed: bool = True,
@@ -196,7 +200,7 @@ def assembled(
         options=plain({name: said[name] for name in OPTIONS_OF[said["mode"]]}),
         counted={name: int(getattr(done, name)) for name in COUNTED if getattr(done, name, None) is not None},
         realised=realised_document(mapping, found),
-        notes=(*notes, *found.notes),
+        notes=tuple(notes) if found.why is None else (*notes, sentence(found.why)),
         changes=None if listed is None else record(listed),
         sign_off=sign_off,
         folder=folder,
@@ -233,17 +237,17 @@ def check_source(mapping: Mapping, source: str) -> None:
         raise StorageError(f"{source!r} holds another mapping than the one that is used; save this one first")
 
 
-def realised_document(mapping: Mapping, found: Held) -> dict[str, Any] | None:
+def realised_document(mapping: Mapping, found: FileRates) -> dict[str, Any] | None:
     """Return what a file has, and what its input had, as a document."""
     if found.after is None:
         return None
     verdict = found.after.verdict
-    said = {"kept": verdict.kept, "violated": verdict.violated, "verdict": verdict.words}
+    said = {"kept": verdict.kept, "violated": verdict.violated, "verdict": paragraph(verdict.notes)}
     document: dict[str, Any] = plain({"rates": _rates(mapping, found), "bounds": _bounds(found), **said})
     return document
 
 
-def _rates(mapping: Mapping, found: Held) -> list[dict[str, Any]]:
+def _rates(mapping: Mapping, found: FileRates) -> list[dict[str, Any]]:
     """Return the rates of every group and outcome before and after, by group and outcome."""
     protected, outcome = mapping.problem.protected, mapping.problem.outcome
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
@@ -258,7 +262,7 @@ def _rates(mapping: Mapping, found: Held) -> list[dict[str, Any]]:
     return list(rows.values())
 
 
-def _bounds(found: Held) -> list[dict[str, Any]]:
+def _bounds(found: FileRates) -> list[dict[str, Any]]:
     """Return every parity bound with what the input had and the file has, and whether the file keeps it."""
     assert found.after is not None
     had: dict[tuple[str, str], Any] = {}
@@ -281,20 +285,17 @@ def _bounds(found: Held) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was checked: what the manifest says of it, what was found, whether they agree, and if not, why."""
+    """One thing that was checked: what the manifest states, what was found, whether they agree, and why it matters."""
 
     what: str
     stated: Any
     found: Any
     agrees: bool
-    words: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "words", "" if self.agrees else self.words)
+    why: Note | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rechecked:
+class Rechecked(Finding):
     """A manifest that was checked again.
 
     Attributes
@@ -322,16 +323,26 @@ class Rechecked:
         return frame({name: [getattr(each, name) for each in self.checks] for name in Check.__annotations__})
 
     @property
-    def verdict(self) -> str:
-        """The answer in one line."""
-        wrong = [each.words for each in self.checks if not each.agrees]
-        if wrong:
-            return f"The manifest fails verification: {'; '.join(wrong)}."
-        again = ", and running the command again gives the same bytes" * self.again
-        return f"The manifest is verified: every file has its checksum{again}. {self.manifest.verdict}"
+    def notes(self) -> tuple[Note, ...]:
+        """What is wrong, or that nothing is."""
+        if not self.stands:
+            return tuple(each.why for each in self.checks if each.why is not None and not each.agrees)
+        key = "verified.manifest_again" if self.again else "verified.manifest"
+        return Note(key), Note("text", {"text": self.manifest.verdict})
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """What the manifest is of, and everything that was checked."""
+        rows = [
+            {"checked": each.what, "claimed": each.stated, "recomputed": each.found, "agrees": each.agrees}
+            for each in self.checks
+        ]
+        # A sentence that agrees is among the notes.
+        implied = [at for at, each in enumerate(self.checks) if each.what == "verdict" and each.agrees]
+        return (self.manifest.record, verified(self.stands, self.notes, rows, implied))
 
     def __repr__(self) -> str:
-        return f"<Rechecked: {self.verdict}>"
+        return f"<Rechecked: {'verified' if self.stands else 'fails verification'}. {paragraph(self.notes)}>"
 
 
 def verify_manifest(
@@ -362,8 +373,8 @@ def verify_manifest(
     Returns
     -------
     Rechecked
-        With ``stands``, a ``verdict`` in one line and everything that was checked in ``table``. A manifest that cannot
-        be read, or a file that is not there, is a StorageError.
+        With ``stands`` and everything that was checked in ``table``; ``print`` shows it. A manifest that cannot be
+        read, or a file that is not there, is a StorageError.
     """
     manifest = path if isinstance(path, Manifest) else Manifest.load(path)
     check.flag("again", again)
@@ -383,9 +394,9 @@ def verify_manifest(
             checks += _done_again(fitted, manifest, places, lambda stage, done: tell(stage, 0.5 + 0.5 * done))
     if manifest.sign_off is not None:
         lapsed, until = manifest.sign_off.lapsed(date.today()), manifest.sign_off.expires
-        words = f"the sign-off by {manifest.sign_off.name} {lapsed}"
+        why = Note("verified.lapsed", {"name": manifest.sign_off.name, "lapsed": lapsed})
         stated = "no end" if until is None else f"until {until}"
-        checks.append(Check("sign-off", stated, lapsed or "holds", not lapsed, words))
+        checks.append(Check("sign-off", stated, lapsed or "holds", not lapsed, why))
     return Rechecked(manifest, tuple(checks), again)
 
 
@@ -409,9 +420,10 @@ def recheck_file(mapping: Mapping, manifest: Manifest, table: str | os.PathLike[
 
 def _refuse_other(manifest: Manifest, found: Check) -> None:
     if not found.agrees:
+        why = sentence(found.why or Note("verified.no"))
         raise VerificationError(
-            f"the manifest of {manifest.output.name!r} fails verification: {found.words}. Write the file again, or use "
-            f"the manifest that was written with it"
+            f"the manifest of {manifest.output.name!r} fails verification: {why}. Write the file again, or use the "
+            f"manifest that was written with it"
         )
 
 
@@ -471,8 +483,8 @@ def _bytes(manifest: Manifest, places: Places, tell: Callable[[str, float], None
     for what, paths in places.items():
         files = manifest.files[what]
         if len(paths) != len(files):
-            words = f"there are {len(paths)} files for the {what}, where the manifest is of {len(files)}"
-            yield Check(what, len(files), len(paths), False, words)
+            fields = {"what": what, "found": len(paths), "stated": len(files)}
+            yield Check(what, len(files), len(paths), False, Note("verified.number_of_files", fields))
             continue
         for file, path in zip(files, paths, strict=True):
             yield _same_bytes(what, file, path, tell)
@@ -481,12 +493,17 @@ def _bytes(manifest: Manifest, places: Places, tell: Callable[[str, float], None
 def _same_bytes(what: str, file: FileRecord, path: str, tell: Callable[[str, float], None]) -> Check:
     same = file.has_bytes_of(path, lambda share: tell(f"hashing the {what}", share))
     called = "list of changes" if what == "changes" else what
-    words = f"the {called} {path!r} is not the file that the manifest is of: its SHA-256 is another"
-    if (size := os.stat(path).st_size) != file.size:
-        words += f", and it has {size:,} bytes instead of {file.size:,}"
+    fields: dict[str, Any] = {"called": called, "path": repr(path), "size": os.stat(path).st_size, "stated": file.size}
+    sizes = Note("verified.size", fields) if fields["size"] != file.size else None
     # The checksum of another file is not for whoever wrote the manifest.
     stated = file.sha256[:SHOWN]
-    return Check(f"{what} {file.name}", stated, stated if same else "another", same, words)
+    return Check(
+        f"{what} {file.name}",
+        stated,
+        stated if same else "another",
+        same,
+        Note("verified.bytes", {**fields, "sizes": sizes}),
+    )
 
 
 def _recounted(fitted: Mapping, manifest: Manifest, places: Places, tell: Progress) -> Iterator[Check]:
@@ -494,13 +511,13 @@ def _recounted(fitted: Mapping, manifest: Manifest, places: Places, tell: Progre
     found = storage.fingerprint(fitted.problem, fitted.counts, fitted.kernel)
     yield Check(
         "fingerprint of the mapping", manifest.fingerprint[:SHOWN], found[:SHOWN], found == manifest.fingerprint,
-        "the manifest states another fingerprint than its mapping has",
+        Note("verified.fingerprint"),
     )  # fmt: skip
     rows = {"rows": "input", "results": "output"} if "results" in manifest.counted else {"rows": "output"}
     for name, what in rows.items():
         stated, own = manifest.counted.get(name), count_rows(_table(places[what]), fitted.problem.csv, tell)
-        words = f"the manifest states {stated} rows for the {what}, which has {own:,}"
-        yield Check(f"rows of the {what}", stated, own, own == stated, words)
+        why = Note("verified.rows", {"what": what, "stated": stated, "found": own})
+        yield Check(f"rows of the {what}", stated, own, own == stated, why)
     yield from _rates_again(fitted, manifest, places, tell)
 
 
@@ -522,16 +539,14 @@ def _done_again(fitted: Mapping, manifest: Manifest, places: Places, tell: Progr
                 command = getattr(fitted, manifest.mode)
                 command(_table(places["input"]), to=to["output"], progress=tell, **listed, **options)
         except EvenhandError as error:
-            yield Check("run again", manifest.mode, "refused", False, f"the command cannot be run again: {error}")
+            yield Check("run again", manifest.mode, "refused", False, Note("verified.refused", {"error": error}))
             return
         for what, file in records.items():
             found = sha256_of(to[what])
             here = {"evenhand": __version__, **installed(WROTE)}
-            words = (
-                f"running the recorded command again gives other bytes for the {what}; it was written with "
-                f"{_versions(dict(manifest.versions))}, and installed are {_versions(here)}"
-            )
-            yield Check(f"{what}, run again", file.sha256[:SHOWN], found[:SHOWN], found == file.sha256, words)
+            fields = {"what": what, "then": _versions(dict(manifest.versions)), "here": _versions(here)}
+            why = Note("verified.again", fields)
+            yield Check(f"{what}, run again", file.sha256[:SHOWN], found[:SHOWN], found == file.sha256, why)
 
 
 def _versions(found: dict[str, str]) -> str:
@@ -546,46 +561,48 @@ def _rates_again(fitted: Mapping, manifest: Manifest, places: Places, tell: Prog
         options={"mode": manifest.mode, **options},
     )  # fmt: skip
     weights = options.get("weights") if manifest.mode == "release" else None
-    own = held(fitted, done, weights=weights, progress=tell)
+    own = file_rates(fitted, done, weights=weights, progress=tell)
     found = realised_document(fitted, own)
     stated = manifest.realised
     if stated is None or found is None:
         agrees = stated is None and found is None
-        words = "the manifest states rates that cannot be counted" if found is None else "it states no rates"
-        yield Check("rates and bounds", _there(stated), _there(found), agrees, words)
+        why = Note("verified.not_counted" if found is None else "verified.no_rates")
+        yield Check("rates and bounds", _there(stated), _there(found), agrees, why)
         return
     assert own.after is not None
     # Both orders of two groups are two rows of bounds, and one comparison.
     for part, many in (("rates", len(found["rates"])), ("bounds", own.after.verdict.bounds)):
         name, wrong = f"the {part}", _first_other(stated[part], found[part])
         if wrong is None:
-            yield Check(name, many, many, True, "")
+            yield Check(name, many, many, True)
         else:
-            yield Check(name, *wrong[1:], False, f"{name} that are stated are not the file's: {wrong[0]}")
+            yield Check(name, *wrong[1:], False, Note("verified.numbers", {"what": name, "first": wrong[0]}))
     # Other versions may say the same in other words.
     same = manifest.versions.get("evenhand") == __version__
     for name in ("kept", "violated", *["verdict"] * same):
-        words = f"{name} is stated as {stated[name]!r}, found {found[name]!r}"
-        yield Check(name, stated[name], found[name], stated[name] == found[name], words)
+        why = Note("verified.stated", {"what": name, "stated": repr(stated[name]), "found": repr(found[name])})
+        yield Check(name, stated[name], found[name], stated[name] == found[name], why)
 
 
 def _there(document: Any) -> str:
     return "none" if document is None else "some"
 
 
-def _first_other(stated: list[Any], found: list[Any]) -> tuple[str, Any, Any] | None:
-    """Return the first row that is not as stated, in words, with what is stated and found; None where all are."""
+def _first_other(stated: list[Any], found: list[Any]) -> tuple[Note, Any, Any] | None:
+    """Return the first row that is not as stated, with what is stated and found; None where all are."""
     if len(stated) != len(found):
-        return f"{len(stated)} are stated, {len(found)} found", len(stated), len(found)
+        numbers = {"stated": len(stated), "found": len(found)}
+        return Note("verified.number_of_rows", numbers), len(stated), len(found)
     for one, other in zip(stated, found, strict=True):
         for name, value in other.items():
             if not _alike(one[name], value):
                 who = other.get("where") or f"{in_words(other['group'])}, outcome {other['outcome']}"
-                return f"{name} of {who} is stated as {_told(one[name])}, found {_told(value)}", one[name], value
+                fields = {"what": f"{name} of {who}", "stated": _exact(one[name]), "found": _exact(value)}
+                return Note("verified.stated", fields), one[name], value
     return None
 
 
-def _told(value: Any) -> str:
+def _exact(value: Any) -> str:
     return f"{value:.9g}" if isinstance(value, float) else in_words(value) if isinstance(value, dict) else repr(value)
 
 

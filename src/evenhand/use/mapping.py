@@ -24,7 +24,7 @@ from evenhand.findings.charts import Kind, mapping_charts
 from evenhand.findings.coverage import MANY_NEW, fitted_coverage, new_cells, new_cells_share
 from evenhand.findings.described import described
 from evenhand.findings.explaining import Explaining, Explanation
-from evenhand.findings.giving_away import MOST_ROWS, given_away_words, giving_away
+from evenhand.findings.giving_away import MOST_ROWS, given_away_note, giving_away
 from evenhand.findings.models import Predictor, check_model, check_weights_taken, model_rates, predicted_scores
 from evenhand.findings.monitoring import Monitored, monitor
 from evenhand.findings.new_people import (
@@ -42,6 +42,7 @@ from evenhand.findings.prices import Prices, prices
 from evenhand.findings.released import by_counts, by_manifest
 from evenhand.findings.theory import Theory
 from evenhand.findings.theory.rates import share
+from evenhand.findings.transformed import expanded, outside, transformed
 from evenhand.kernel import Kernel, for_apply
 from evenhand.kernel.achieved import Achieved, achieved, released_conditional
 from evenhand.kernel.draws import MODES
@@ -245,25 +246,25 @@ class Mapping(Finding):
         measured = achieved(problem, met.counts, met.kernel)
         scores = self._scores(met.counts, unseen or "typical")
         absent, strange = without_people(self.counts, met.counts), of_new_groups(self.counts, met)
-        uncounted = [Note("text", {"text": words}) for words in (*met.uncounted, *absent, *strange)]
-        said = self._released(table, met.counts) or self._given_away(table, self._mode("release", unseen, missing))
-        more = () if said is None else (Note("text", {"text": said}),)
+        uncounted = [*met.uncounted, *absent, *strange]
+        note = self._released(table, met.counts) or self._given_away(table, self._mode("release", unseen, missing))
+        more = () if note is None else (note,)
         return audit(problem, met.counts, met.kernel, measured, met.coverage, scores, uncounted, more=more)
 
-    def _released(self, table: AnyTable, counts: Counts | None) -> str | None:
-        """Say of a table that this mapping wrote it, where its manifest tells so or it looks so; else None."""
-        told = by_manifest(table, storage.fingerprint(self.problem, self.counts, self.kernel))
-        if told is not None or counts is None:
-            return told
+    def _released(self, table: AnyTable, counts: Counts | None) -> Note | None:
+        """Return that this mapping wrote a table, where its manifest has it so or it looks so; else None."""
+        found = by_manifest(table, storage.fingerprint(self.problem, self.counts, self.kernel))
+        if found is not None or counts is None:
+            return found
         return by_counts(self.counts, self.kernel, counts, blind=self.problem.blind)
 
-    def _given_away(self, table: AnyTable, mode: Transformer) -> str | None:
+    def _given_away(self, table: AnyTable, mode: Transformer) -> Note | None:
         """Name the columns of a table that would reveal what a mode changes; Spark dataframes are not examined."""
         if engines.is_spark(table):
             return None
         given = engines.opened(table, self.problem.csv, MOST_ROWS)
         passed = [name for name in given.table.columns if name not in self.problem.columns]
-        return given_away_words(giving_away(mode, given.table, passed, text=given.text))
+        return given_away_note(giving_away(mode, given.table, passed, text=given.text))
 
     def _scores(self, people: Counts, policy: Policy) -> tuple[Numbers, Numbers]:
         """Return the mean scores of people by models that see the protected columns, and that do not."""
@@ -390,8 +391,8 @@ class Mapping(Finding):
         >>> import evenhand as eh
         >>> data = eh.datasets.load("compas")
         >>> mapping = eh.fit(data.problem, data.counts)
-        >>> mapping.realised(mapping.release(data.frame, seed=0, draw="independent")).words
-        ('PairwiseParity, tightest comparison: is_recid=1 40... ratio 1.09..., at most 1.1000 allowed',)
+        >>> mapping.realised(mapping.release(data.frame, seed=0, draw="independent"))
+        <Rates as they stand: ... constraints hold in this table. Tightest: is_recid=1 40... at most 1.1000 allowed.>
         >>> mapping.realised(mapping.release(data.frame, seed=0)).verdict.one_person
         True
         """
@@ -889,7 +890,8 @@ class Mapping(Finding):
                 done = engines.split_file(mode, frame, to, how, counts, *options)
             drawn = {"seed": how.seed, "seed_origin": how.seed_origin, "key": how.key, "draw": how.draw}
             counted = {"frequencies": None if counts is None else counts.column}
-            return replace(done, options={**drawn, **counted, **self._said(name, how, missing), **marking.options})
+            done = replace(done, options={**drawn, **counted, **self._said(name, how, missing), **marking.options})
+            return replace(done, sections=tuple(transformed(mode, done, self._outside(done, counted["frequencies"]))))
         if to is not None:
             raise SpecError("to= names the result of a file; a dataframe is returned")
         if changes is not None:
@@ -913,6 +915,10 @@ class Mapping(Finding):
             if value is not None and to is None:
                 raise SpecError(f"{name}= says how a file is written; it goes with to=, and not with a dataframe")
         return marking
+
+    def _outside(self, done: Any, *used: str | None) -> tuple[str, ...]:
+        """Return the columns of a file that were passed through."""
+        return outside(done.read.columns, self.problem, *used)
 
     def _said(self, mode: str, how: How, missing: Missing | None) -> dict[str, Any]:
         """Return what was asked for, as whoever wants to do the same again needs it."""
@@ -1113,7 +1119,9 @@ class Mapping(Finding):
                 mode, frame, to, how, weighting, weight_column, self.problem.csv, progress, marking
             )
             named = {**Weighting.named_by(weighting), "weight_column": weight_column}
-            return replace(done, options={**self._said("expand", how, missing), **named, **marking.options})
+            done = replace(done, options={**self._said("expand", how, missing), **named, **marking.options})
+            used = self._outside(done, done.options["weights"], done.options["frequencies"])
+            return replace(done, sections=tuple(expanded(mode, done, used)))
         if to is not None:
             raise SpecError("to= names the result of a file; a dataframe is returned")
         table = tables.read(frame)

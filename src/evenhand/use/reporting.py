@@ -32,6 +32,7 @@ from evenhand.findings.new_people import meeting
 from evenhand.findings.theory.rates import share
 from evenhand.optimise.solve.structured.threads import one_thread
 from evenhand.render.section import ANYBODY, Note
+from evenhand.render.sentences import facts
 from evenhand.report import assurance
 from evenhand.report.page import check_packages, page
 from evenhand.report.summary import Material, Settings, Source, summary
@@ -313,7 +314,7 @@ def _read(mapping: Mapping, table: AnyTable) -> Any:
 
 
 def _signed(sign_off: SignOff | None) -> list[dict[str, str]] | None:
-    return None if sign_off is None else [{"heading": heading, "text": text} for heading, text in sign_off.pairs]
+    return None if sign_off is None else [{"heading": heading, "text": text} for heading, text in facts(sign_off.facts)]
 
 
 def _fitted(

@@ -6,9 +6,11 @@ written out, so that the statement stays the same when the table grows.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,11 +23,12 @@ from evenhand.engines import AnyTable, counts_of, is_path
 from evenhand.engines.looking import Looked
 from evenhand.errors import DataError, EvenhandError, Option, SpecError, warn
 from evenhand.findings.changes import changes
-from evenhand.findings.giving_away import MOST_ROWS, given_away_words, giving_away
+from evenhand.findings.giving_away import MOST_ROWS, given_away_note, giving_away
 from evenhand.findings.ledger import both_directions, ledger
 from evenhand.findings.simpson import LEARNED, Paradox, paradoxes
 from evenhand.optimise.solve import Clock
-from evenhand.render.sentences import sentence
+from evenhand.render.finding import Finding
+from evenhand.render.section import Note, Section
 from evenhand.resources import Progress, silent
 from evenhand.spec import CsvFormat, Problem
 from evenhand.tables import Table, count_rows, read
@@ -38,7 +41,8 @@ from evenhand.use.proposal.choosing import all_joined
 from evenhand.use.proposal.draft import WAYS, Draft, Ways, draft
 from evenhand.use.proposal.levels import Levelled
 from evenhand.use.proposal.outcome import Direction, level_called
-from evenhand.use.proposal.wording import write
+from evenhand.use.proposal.shown import sections_of
+from evenhand.use.proposal.toml import write
 
 LOOKED_AT = 500_000
 """So many rows of a file are looked at."""
@@ -47,26 +51,144 @@ Rows = Callable[[Sequence[str], Cells, Sequence[Any]], Table]
 """Gives some columns of some rows, by their places; and what stands for a missing value in them."""
 
 
-@dataclass(frozen=True, eq=False)
-class Proposal:
-    """A problem with its commented TOML, the columns left out of it and why, how its two bounds were chosen, and which
-    way the outcome may change. ``beside`` are bounds by another distance, where many people would lose by one of them
-    the outcome that is good for a person. ``given_away`` names the columns that reveal what changes, ``outcomes`` who
-    loses the favourable outcome by a fit, by group, or without one who goes from which outcome to which; ``paradoxes``
-    the features within whose levels a disparity changes sign or nearly vanishes."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Proposal(Finding):
+    """A problem that is proposed for a table.
 
-    text: str
+    Attributes
+    ----------
+    problem : Problem
+        The problem.
+    toml : str
+        The same as TOML, with a comment on each choice.
+    draft : Draft
+        The columns in their roles, and those left out, each with why.
+    bounds, beside : Bounds
+        How its two bounds were chosen; and those by another distance, where many people would lose the favourable
+        outcome by one of them.
+    direction : Direction
+        Which way the outcome may change.
+    source : str
+        The table's name.
+    weighting : Weighting or None
+        By what its rows count.
+    given_away : Note or None
+        The columns that reveal what changes.
+    outcomes : tuple of Note
+        Who loses the favourable outcome by a fit, by group; or without one, who goes from which outcome to which.
+    paradoxes : tuple of Note
+        The features within whose levels a disparity changes sign or nearly vanishes.
+    """
+
     problem: Problem
+    toml: str
     draft: Draft
     bounds: Bounds
     direction: Direction
     beside: Bounds | None = None
-    given_away: str | None = None
-    outcomes: tuple[str, ...] = ()
-    paradoxes: tuple[str, ...] = ()
+    source: str = "table.csv"
+    weighting: Weighting | None = None
+    given_away: Note | None = None
+    outcomes: tuple[Note, ...] = ()
+    paradoxes: tuple[Note, ...] = ()
+
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """All of it as data."""
+        return tuple(sections_of(self))
+
+    def __repr__(self) -> str:
+        stated = repr(self.problem).removeprefix("<Problem: ").removesuffix(">")
+        return f"<Proposal: {stated}. Read .toml, change it, and fit .problem>"
 
 
 def propose(
+    table: AnyTable,
+    *,
+    protected: Sequence[str],
+    outcome: str,
+    features: Sequence[str] | None = None,
+    cells: Ways | None = None,
+    favourable: Any = None,
+    weights: str | None = None,
+    frequencies: str | None = None,
+    missing_values: Sequence[str] | None = None,
+    csv: CsvFormat | None = None,
+    progress: Progress | None = None,
+) -> Proposal:
+    """Propose a problem for a table: which columns are compared and changed, at which cost, and bounds that can be met.
+
+    ``evenhand init`` does the same on the command line.
+
+    Parameters
+    ----------
+    table : dataframe or path
+        One row per person, or with ``frequencies`` for so many. Of a CSV or Parquet file the first rows are looked at,
+        and all are counted.
+    protected : sequence of str
+        The protected columns.
+    outcome : str
+        The column whose rates are compared.
+    features : sequence of str, optional
+        The columns that may be changed; by default all that can be used where cells are learned, else those that
+        explain most of the outcome.
+    cells : {"leaves", "levels"}, optional
+        Whether cells are the leaves of a tree over all features, which stay as they are, or the combinations of their
+        levels. By default leaves, where nobody names the features and more than five columns explain something of the
+        outcome; but levels where groups are too small for useful leaves, or scikit-learn is not installed.
+    favourable : value, optional
+        The outcome that is good for a person: people then move towards it only, if the bound can be met that way. If
+        not, and many would lose it, a distance by which clearly fewer do is proposed where there is one.
+    weights, frequencies : str, optional
+        A column of survey weights, or of numbers of people, by which everything is counted.
+    missing_values : sequence of str, optional
+        The strings that stand for a missing value; by default those that usually do and occur.
+    csv : CsvFormat, optional
+        How the table's file is written, to be kept in the problem.
+    progress : callable, optional
+        Called with a text and the share that is done.
+
+    Returns
+    -------
+    Proposal
+        With the ``problem``, the same as a commented ``toml``, and ``sections``; ``print`` shows what was chosen and
+        what to look at.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> found = eh.propose(data.frame, protected=["sex", "race"], outcome="is_recid")
+    >>> found
+    <Proposal: is_recid by sex × race, 3 features; PairwiseParity, ... Read .toml, change it, and fit .problem>
+    >>> eh.Problem.from_toml(found.toml) == found.problem
+    True
+    """
+    if weights is not None:
+        check.column("weights", weights)
+    if frequencies is not None:
+        check.column("frequencies", frequencies)
+    if missing_values is not None:
+        listed = check.listed("missing_values", missing_values, "a list such as ['?']")
+        missing_values = [check.text("each of missing_values", value) for value in listed]
+    if csv is not None:
+        check.kind("csv", csv, CsvFormat, "an eh.CsvFormat")
+    return proposed(
+        table,
+        protected=check.columns("protected", protected),
+        outcome=check.column("outcome", outcome),
+        features=None if features is None else check.columns("features", features),
+        cells=cells,
+        favourable=None if favourable is None else check.level("favourable", favourable),
+        weighting=Weighting.of(weights, frequencies),
+        missing_values=missing_values,
+        csv=csv,
+        source=os.fspath(table) if is_path(table) else "table.csv",
+        progress=check.progress(progress),
+    )
+
+
+def proposed(
     table: AnyTable,
     *,
     protected: Sequence[str],
@@ -81,39 +203,9 @@ def propose(
     target: str = "problem.toml",
     progress: Progress | None = None,
 ) -> Proposal:
-    """Propose a problem for a table.
+    """Propose a problem for a table whose rows count by a ``weighting``, with the names of files in its comments.
 
-    Parameters
-    ----------
-    table : dataframe or path
-        One row per person, or with frequencies for so many. Of a CSV or Parquet file the first rows are looked at, and
-        all are counted.
-    protected, outcome, features
-        The columns in these roles; without ``features``, all that can be used where cells are learned, else those that
-        tell most about the outcome.
-    cells : {"leaves", "levels"}, optional
-        Whether cells are the leaves of a tree over all features, which stay as they are, or the combinations of their
-        levels. By default leaves, where nobody names the features and more than five columns tell something about the
-        outcome; but levels where groups are too small for leaves that tell anything, or scikit-learn is not installed.
-    favourable : value, optional
-        The outcome that is good for a person: people then move towards it only, if the bound can be met that way. If
-        not, and many would lose it, a distance by which clearly fewer do is proposed where there is one.
-    weighting : Weighting, optional
-        The column of survey weights or of frequencies, by which everything is counted. Weights that look like numbers
-        of people are refused, unless they are deliberate.
-    missing_values : collection of str, optional
-        The words that stand for a missing value; by default those that usually do and occur.
-    csv : CsvFormat, optional
-        How the table's file is written, to be kept in the problem.
-    source, target : str
-        The names of the table and of the TOML file, for its comments.
-
-    Examples
-    --------
-    >>> from evenhand.datasets import load
-    >>> found = propose(load("compas").frame, protected=["sex", "race"], outcome="is_recid")
-    >>> Problem.from_toml(found.text) == found.problem
-    True
+    Weights that look like numbers of people are refused, unless they are deliberate.
     """
     column = None if weighting is None else weighting.column
     _check_roles(protected, outcome, features, column)
@@ -166,8 +258,8 @@ def propose(
     good = None if favourable is None else level_called(drafted.outcome, favourable)
     finder = Finder(stated, counted, drafted, report)
     bounds, direction, beside = finder.proposed(good)
-    given_away: str | None = None
-    outcomes: tuple[str, ...] = ()
+    given_away: Note | None = None
+    outcomes: tuple[Note, ...] = ()
     if bounds.smallest_bound is not None:
         report("looking for columns that reveal changes", 0.95)
         problem = stated(bounds, direction)
@@ -183,27 +275,30 @@ def propose(
         few = drafted.trial.few or tuple(feature.name for feature in drafted.features)
         named = own or [replace(each, feature=LEARNED, given=few) for each in named]
     final = text(bounds, direction, beside)
-    said = tuple(sentence(each.note(plain.outcome)) for each in named)
-    return Proposal(final, Problem.from_toml(final), drafted, bounds, direction, beside, given_away, outcomes, said)
+    found_paradoxes = tuple(each.note(plain.outcome) for each in named)
+    return Proposal(
+        Problem.from_toml(final), final, drafted, bounds, direction, beside, source, weighting, given_away, outcomes,
+        found_paradoxes,
+    )  # fmt: skip
 
 
-def _outcomes(mapping: Mapping) -> Iterator[str]:
-    """Say who loses the favourable outcome, by group; without one, who goes from which outcome to which."""
+def _outcomes(mapping: Mapping) -> Iterator[Note]:
+    """Yield who loses the favourable outcome, by group; without one, who goes from which outcome to which."""
     problem, counts = mapping.problem, mapping.counts
     who = ledger(problem, counts, mapping.kernel, mapping.achieved)
     if who is None:
-        yield from map(sentence, both_directions(counts, changes(counts, mapping.kernel, mapping.achieved)))
+        yield from both_directions(counts, changes(counts, mapping.kernel, mapping.achieved))
     elif (lost := who.loss(suppressed=problem.suppresses)) is not None:
-        yield sentence(lost)
+        yield lost
 
 
-def _given_away(mapping: Mapping, draft: Draft, rows: Rows) -> str | None:
+def _given_away(mapping: Mapping, draft: Draft, rows: Rows) -> Note | None:
     """Name the columns outside a problem that would reveal what its mapping changes."""
     names = list(dict.fromkeys(column.name for column in draft.found.columns))
     used = {column.name for column in draft.used}
     table = _examined(mapping.problem, draft, rows, names)
     passed = [name for name in names if name not in used]
-    return given_away_words(giving_away(mapping.release_mode, table, passed))
+    return given_away_note(giving_away(mapping.release_mode, table, passed))
 
 
 def _check_roles(protected: Sequence[str], outcome: str, features: Sequence[str] | None, counts: str | None) -> None:

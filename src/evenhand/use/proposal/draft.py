@@ -12,6 +12,8 @@ import numpy as np
 from evenhand.arrays import Cells
 from evenhand.data.domain import in_words
 from evenhand.errors import DataError, SpecError, did_you_mean, some_of
+from evenhand.render.section import Note
+from evenhand.render.sentences import sentence
 from evenhand.spec.cells import Leaves
 from evenhand.tables.survey import Column, Survey, by_code
 from evenhand.use.proposal.choosing import (
@@ -35,14 +37,14 @@ Ways = Literal["leaves", "levels"]
 
 WAYS: tuple[Ways, ...] = ("leaves", "levels")
 
-SHARED_NAME = "several columns have this name; rename them to use one"
-NO_NAME = "the file's header has no name for it; give it one to use it"
-NOT_ASKED_FOR = "not asked for"
-DATES = "dates or times; make them a number, such as an age, to use them"
-DATES_AS_THEY_ARE = "dates or times, of which many are known only after the outcome; add those that are known before it"
-TOO_MANY_VALUES = "too many values, all of them rare"
-NEARLY_CONSTANT = "nearly constant"
-TAKEN_NAME = "what learned cells are called here; rename it to use it"
+SHARED_NAME = Note("column.shared_name")
+NO_NAME = Note("column.no_name")
+NOT_ASKED_FOR = Note("column.not_asked_for")
+DATES = Note("column.dates")
+DATES_AS_THEY_ARE = Note("column.dates_as_they_are")
+TOO_MANY_VALUES = Note("column.too_many_values")
+NEARLY_CONSTANT = Note("column.nearly_constant")
+TAKEN_NAME = Note("column.taken_name")
 
 FEATURE_BINS = 4
 OUTCOME_BINS = 2
@@ -71,7 +73,7 @@ class Feature:
 
     levelled: Levelled
     rule: str
-    remark: str | None = None
+    remark: Note | None = None
 
     @property
     def name(self) -> str:
@@ -106,7 +108,7 @@ class Draft:
     features: tuple[Feature, ...]
     outcome: Levelled
     rated: Rated
-    left_out: tuple[tuple[str, str], ...]
+    left_out: tuple[tuple[str, Note], ...]
     after: tuple[str, ...] = ()
     tried: Tried | None = None
     cells: Leaves | None = None
@@ -287,7 +289,7 @@ class _Usable:
     only after the outcome. ``rare`` are those that levels would make nothing of: nearly everybody has one value."""
 
     beside: dict[str, Beside]
-    unfit: dict[str, str]
+    unfit: dict[str, Note]
     after: tuple[str, ...]
     rare: frozenset[str] = frozenset()
 
@@ -311,14 +313,14 @@ class _Usable:
         tell = [name for name, beside in self.beside.items() if beyond_chance(beside.by_level) > 0]
         return len(set(tell) - self.rare) > MOST_FEATURES
 
-    def without(self, name: str, why: str) -> _Usable:
+    def without(self, name: str, why: Note) -> _Usable:
         """Return them without a column that may be there."""
         if name not in self.beside:
             return self
         kept = {each: beside for each, beside in self.beside.items() if each != name}
         return replace(self, beside=kept, unfit=self.unfit | {name: why})
 
-    def left(self, columns: Sequence[Column]) -> tuple[tuple[str, str], ...]:
+    def left(self, columns: Sequence[Column]) -> tuple[tuple[str, Note], ...]:
         """Return the columns that are left out, and why, in their order."""
         return tuple((column.name, self.unfit[column.name]) for column in columns if column.name in self.unfit)
 
@@ -326,7 +328,7 @@ class _Usable:
 def _usable(
     columns: Sequence[Column],
     outcome: Levelled,
-    barred: Mapping[str, str],
+    barred: Mapping[str, Note],
     followed: Mapping[str, Cells],
     groups: Sequence[Levelled],
 ) -> _Usable:
@@ -352,7 +354,7 @@ def _chosen(usable: _Usable, groups: Cells, outcome: Levelled) -> _Usable:
                 f"{PEOPLE_PER_CELL} people each on average with these protected columns; take fewer of them, or name "
                 f"features with --features"
             )
-        also = "".join(f"; {name} {usable.unfit[name]}" for name in usable.after)
+        also = "".join(f"; {name} {sentence(usable.unfit[name])}" for name in usable.after)
         raise SpecError(
             f"no column tells enough about the outcome to be proposed as a feature; name them with --features{also}"
         )
@@ -365,27 +367,27 @@ def _chosen(usable: _Usable, groups: Cells, outcome: Levelled) -> _Usable:
     return replace(usable, beside=taken, unfit=unfit)
 
 
-def _unfit(column: Column) -> str | None:
-    """Say why a column cannot be a feature, whatever the outcome."""
+def _unfit(column: Column) -> Note | None:
+    """Return why a column cannot be a feature, whatever the outcome."""
     known = len(column.codes) - column.missing
     if column.nested:
-        return "lists, structs or bytes, which are no levels"
+        return Note("column.nested")
     if len(column.values) < 2:
-        return "one value for everybody" if column.values else "empty"
+        return Note("column.one_value" if column.values else "column.empty")
     if column.dated:
         return DATES
     if column.whole and len(column.values) >= NEARLY_ALL * known and len(column.values) > MOST_VALUES:
-        return "nearly every row has its own value: an identifier"
+        return Note("column.identifier")
     if not column.numeric and len(column.values) >= HALF * known:
-        return "most rows have their own value: names, remarks or identifiers"
+        return Note("column.names")
     return None
 
 
-def _copied(column: Levelled, groups: Sequence[Levelled]) -> str | None:
-    """Say which protected column another one gives away; None where it gives none away."""
+def _copied(column: Levelled, groups: Sequence[Levelled]) -> Note | None:
+    """Return which protected column another one gives away; None where it gives none away."""
     for group in groups:
         if beyond_chance(tabulated(_apart(column), group.codes, column.column.row_weights)) >= NEARLY_ALL:
-            return f"gives away {group.name}, which is protected: a copy, or made of it"
+            return Note("column.copied", {"group": group.name})
     return None
 
 
@@ -405,12 +407,12 @@ def _nearly_constant(column: Levelled) -> bool:
     return len(column.weights) < 2 or len(column.levels) < 2 or unbinned
 
 
-def _why_not(column: Levelled, taken: Sequence[Levelled], tells: bool) -> str:
+def _why_not(column: Levelled, taken: Sequence[Levelled], tells: bool) -> Note:
     for feature in taken:
         if told(_apart(column), feature.codes, column.column.row_weights) >= NEARLY_ALL:
-            return f"gives away what {feature.name} was: drop it before training"
+            return Note("column.copy_of_feature", {"feature": feature.name})
     if not tells:
-        return "tells too little about the outcome beyond the features above"
+        return Note("column.little")
     if len(taken) == MOST_FEATURES:
-        return f"tells less about the outcome than the {MOST_FEATURES} features above"
-    return f"would make too many small cells: fewer than {PEOPLE_PER_CELL} people each on average"
+        return Note("column.less", {"most": MOST_FEATURES})
+    return Note("column.small_cells", {"people": PEOPLE_PER_CELL})

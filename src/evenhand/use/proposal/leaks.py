@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from evenhand.arrays import Cells, Numbers
+from evenhand.render.section import Note
 from evenhand.spec.bins import ChosenBins, Occurrence
 from evenhand.tables.survey import Column
 from evenhand.use.proposal.choosing import PEOPLE_PER_CELL, beyond_chance, tabulated, told, told_by
@@ -98,34 +99,36 @@ class Beside:
         cells = np.searchsorted(np.asarray(edges), np.asarray(own.values, dtype=float), side="right")
         return self._put_together(np.append(cells, len(edges) + 1))
 
-    def known_after(self, followed: Mapping[str, Cells]) -> str | None:
-        """Say why a column is perhaps known only after the outcome; None where nothing speaks for it.
+    def known_after(self, followed: Mapping[str, Cells]) -> Note | None:
+        """Return why a column is perhaps known only after the outcome; None where nothing speaks for it.
 
         ``followed`` are the columns of the table that are filled in depending on the outcome.
         """
         column, outcome = self.column, self.outcome
         if column.name in followed:
-            return "filled in or not depending on the outcome: known only after it"
+            return Note("column.filled_in")
         share = told_by(self.finely)
         if share >= GIVES_AWAY:
-            return f"tells {share:.0%} of the outcome: perhaps the outcome by another name, or known only after it"
+            return Note("column.outcome_renamed", {"share": share})
         for code, level in _given_away(self.by_level, outcome, NEARLY_ALL_ALIKE).items():
-            return f"all with {column.named[code]} have {outcome.name} {level}: perhaps known only after it"
+            fields = {"value": column.named[code], "outcome": outcome.name, "level": level}
+            return Note("column.decides", fields)
         for name, there in followed.items():
             if told(column.codes, there, outcome.column.row_weights) >= GIVES_AWAY:
-                return f"tells whether {name} is filled in, which depends on the outcome: known only after it"
+                return Note("column.of_filled_in", {"column": name})
         return None
 
     @property
-    def question(self) -> str | None:
-        """Ask whether a column is known before the outcome, where it could be known only after it."""
+    def question(self) -> Note | None:
+        """Return whether to ask if a column is known before the outcome: where it could be known only after it."""
         column, outcome = self.column, self.outcome
         share = told_by(self.finely)
         if share >= ASKED and beyond_chance(self.finely) >= ASKED:
-            return f"tells {share:.0%} of the outcome by itself: is it known before it?"
+            return Note("column.asked", {"share": share})
         alike = _given_away(self.by_level, outcome, MOSTLY_ALIKE) | _decided(self.by_level, outcome)
         for code, level in alike.items():
-            return f"nearly all with {column.named[code]} have {outcome.name} {level}: is it known before it?"
+            fields = {"value": column.named[code], "outcome": outcome.name, "level": level}
+            return Note("column.nearly_decides", fields)
         return None
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from evenhand.arrays import Cells, Flags, Numbers
 from evenhand.data.domain import Value
+from evenhand.render.section import Note
 from evenhand.spec.bins import Binning, Edges, Occurrence, PooledLevels
 from evenhand.tables.survey import Column, by_code
 from evenhand.tolerances import ROUNDING
@@ -44,8 +45,8 @@ READABLE = (1.0, 2.0, 2.5, 5.0, 10.0)
 class Levelled:
     """A column with its levels: for each of its values the number of the level, and last that of missing ones.
 
-    ``binning`` is None where the values are the levels; ``order`` lists words whose order is plain; ``why`` are
-    sentences on how the levels were chosen, where people should know.
+    ``binning`` is None where the values are the levels; ``order`` lists words whose order is plain; ``why``
+    is how the levels were chosen, where people should know.
     """
 
     column: Column
@@ -53,7 +54,7 @@ class Levelled:
     levels: tuple[Value, ...]
     binning: Binning | None = None
     order: tuple[str, ...] | None = None
-    why: str = ""
+    why: tuple[Note, ...] = ()
 
     @cached_property
     def codes(self) -> Cells:

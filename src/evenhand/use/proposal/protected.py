@@ -14,12 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
 from evenhand.arrays import Cells, Flags, Numbers
 from evenhand.data.domain import Value
 from evenhand.errors import in_number
+from evenhand.render.section import Note
 from evenhand.spec.bins import MergedLevels
 from evenhand.tables.survey import Column, by_code
 from evenhand.use.proposal.levels import (
@@ -68,7 +70,7 @@ SIDES = {-1: "few people, lower rate", 0: "few people", 1: "few people, higher r
 class Rated:
     """The outcome whose rates are told, by name; whether each row has it, and what the row weighs."""
 
-    words: str
+    label: str
     has: Numbers
     weight: Numbers | None = None
 
@@ -91,12 +93,17 @@ def grouped(column: Column, rated: Rated) -> Levelled:
     if len(few) < 2 or len(few) == len(column.values):
         return plain
     rates, people = rated.by(column.codes), column.people
-    named = {i: f"{column.values[i]} ({in_number(people[i])}, {rates[i]:.0%})" for i in few}
+    named = {
+        i: Note("groups.small", {"value": column.values[i], "people": in_number(people[i]), "rate": float(rates[i])})
+        for i in few
+    }
     alike: dict[tuple[int, bool], list[int]] = {}
     for i in few:
         side = _side(rates[i], people[i], rated.overall, CHANCE / len(few))
         alike.setdefault((side, len(few) <= MOST_NAMED and bool(rates[i] >= rated.overall)), []).append(i)
-    merges, said, apart = {}, [], []
+    merges: dict[str, list[Value]] = {}
+    why: list[Note] = []
+    apart: list[Any] = []
     for (side, _), members in alike.items():
         if len(members) == 1:
             apart.append(named[members[0]])
@@ -104,12 +111,13 @@ def grouped(column: Column, rated: Rated) -> Levelled:
         name = _name(column, [column.values[i] for i in members], SIDES[side])
         merges[name] = [column.values[i] for i in members]
         apart.append(repr(name))
-        said.append(f"{_listed([named[i] for i in members])} are one group, {name!r}.")
+        fields = {"values": _listed([named[i] for i in members]), "name": repr(name)}
+        why.append(Note("groups.merged", fields))
     if len(apart) > 1:
-        said.append(f"{_listed(apart)} are small, but apart: one rate would hide the other.")
+        why.append(Note("groups.apart", {"values": _listed(apart)}))
     if not merges:
-        return replace(plain, why=" ".join(said))
-    return replace(coded(column, MergedLevels(merges)), why=" ".join(said))
+        return replace(plain, why=tuple(why))
+    return replace(coded(column, MergedLevels(merges)), why=tuple(why))
 
 
 def few_people(column: Column) -> list[int]:
@@ -134,10 +142,10 @@ def _name(column: Column, values: Sequence[Value], usual: str) -> str:
     return new_name(column, (name, f"({name})", f"[{name}]"))
 
 
-def _listed(words: Sequence[str]) -> str:
-    more = [f"{len(words) - MOST_LISTED} more"] * (len(words) > MOST_LISTED)
-    *first, last = [*words[:MOST_LISTED], *more]
-    return f"{', '.join(first)} and {last}" if first else last
+def _listed(named: Sequence[Any]) -> Any:
+    more = [Note("groups.more", {"more": len(named) - MOST_LISTED})] * (len(named) > MOST_LISTED)
+    listed = [*named[:MOST_LISTED], *more]
+    return Note("groups.several", {"first": listed[:-1], "last": listed[-1]}) if listed[1:] else listed[0]
 
 
 def _are_codes(column: Column) -> bool:
@@ -167,7 +175,6 @@ def _cut(column: Column, rated: Rated) -> Levelled | None:
     """Cut numbers into a few groups, and say where and why there; None where nearly everybody has the same."""
     lines = enough_beside(column, AGE_LINES, partial(_clearly_apart, column, rated)) if _is_age(column) else ()
     if lines:
-        return replace(binned(column, lines), why="Cut where known groups of ages begin; use the ages of your rules.")
+        return replace(binned(column, lines), why=(Note("groups.ages"),))
     edges = readable_edges(column, BINS)
-    why = "Cut at round numbers near equal shares of the people; use the edges of your rules."
-    return replace(binned(column, edges), why=why) if edges else None
+    return replace(binned(column, edges), why=(Note("groups.cut"),)) if edges else None

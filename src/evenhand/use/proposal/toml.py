@@ -8,27 +8,22 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evenhand.data.weighting import Weighting
-from evenhand.errors import in_number, some_of
-from evenhand.spec import PairwiseParity
+from evenhand.errors import some_of
+from evenhand.render.sentences import paragraph, sentence
 from evenhand.spec.bins import Edges, MergedLevels, PooledLevels
 from evenhand.spec.csv_format import CsvFormat
 from evenhand.spec.distance import Ratio
 from evenhand.spec.toml import key, literal
-from evenhand.tables.survey import Survey
 from evenhand.text import printable
 from evenhand.use.proposal.bounding import Bounds
 from evenhand.use.proposal.draft import Draft
+from evenhand.use.proposal.levels import Levelled
 from evenhand.use.proposal.outcome import Direction, any_way, one_way
-from evenhand.use.proposal.protected import TINY_GROUP
+from evenhand.use.proposal.shown import asked_for, size, small_groups, who_loses
 
 WIDTH = 100
 SMALLEST = 5e-5
 """A smaller number is written as 0."""
-
-MOST_TINY = 3
-
-ROOM = 4
-"""A group of so many times the people that all leaves need does not keep leaves few."""
 
 RULES = {"ordinal": {"step": 1, "max_steps": 1}, "nominal": {"cost": 2}, "fixed": {}}
 
@@ -49,7 +44,7 @@ def write(
     files = shlex.join([target, source])
     opening = _block(
         "", {},
-        f"A problem for evenhand, proposed from {source} ({size(draft.found, weighting)}).",
+        f"A problem for evenhand, proposed from {source} ({sentence(size(draft.found, weighting))}).",
         "Read it and change it (docs/reference/init.md: how each line was chosen). Then run:",
         f"  evenhand diagnose {files}",
         f"  evenhand fit {files}",
@@ -100,33 +95,25 @@ def _comment(text: str) -> list[str]:
     return textwrap.wrap(shown, WIDTH, subsequent_indent=hang, break_on_hyphens=False, break_long_words=False)
 
 
-def size(found: Survey, weighting: Weighting | None) -> str:
-    """Say how large a table is, and how its rows count."""
-    if weighting is None:
-        return f"{found.rows:,} rows"
-    if weighting.repeats:
-        return f"{found.rows:,} rows, which stand for {found.people:,} people by {weighting.column}"
-    return f"{found.rows:,} rows, weighted by {weighting.column}"
-
-
 def _columns(draft: Draft, direction: Direction, weighting: Weighting | None) -> Iterator[str]:
     people = [group.people for group in draft.groups]
     yield _block(
         "",
         {"protected": [column.name for column in draft.protected]},
         f"Groups are the combinations of these columns: {len(people)}, of {people[0]:,} to {people[-1]:,} people.",
-        *(f"{column.name}: {column.why}" for column in draft.protected if column.binning is None and column.why),
-        f"{tiny_groups(draft)} See docs/how-to/small-groups.md." if draft.tiny_groups else None,
+        *(f"{column.name}: {why(column)}" for column in draft.protected if column.binning is None and column.why),
+        f"{paragraph([small_groups(draft)])} See docs/how-to/small-groups.md." if draft.tiny_groups else None,
     )
     features = {"features": [feature.name for feature in draft.features]}
     learned = "The columns that cells are learned from. They are read, never changed."
     yield _block("", features, "What may be changed, where a rule below allows it." if draft.cells is None else learned)
     if draft.left_out:
-        why = {reason: some_of(n for n, given in draft.left_out if given == reason) for _, reason in draft.left_out}
+        left = [(name, sentence(reason)) for name, reason in draft.left_out]
+        reasons = {reason: some_of(name for name, given in left if given == reason) for _, reason in left}
         yield _block(
             "", {},
             "Left out, and released as they are: hide them from a model that the bounds must cover.",
-            *(f"  {names}: {reason}" for reason, names in why.items()),
+            *(f"  {names}: {reason}" for reason, names in reasons.items()),
         )  # fmt: skip
     yield _block(
         "", {"outcome": draft.outcome.name}, "The column whose rates are compared between groups. It may be changed."
@@ -140,32 +127,9 @@ def _columns(draft: Draft, direction: Direction, weighting: Weighting | None) ->
     yield _block("", {}, population, "confidence = 0.95")
 
 
-def tiny_groups(draft: Draft) -> str:
-    """Name the smallest groups with their rates."""
-    tiny = draft.tiny_groups
-    named = some_of((f"{group.name} ({in_number(group.people)}, {group.rate:.0%})" for group in tiny), MOST_TINY)
-    return f"Groups of fewer than {TINY_GROUP} people, with the rate of {draft.rated.words}: {named}."
-
-
-def leaves_or_levels(draft: Draft) -> str | None:
-    """Say what leaves over all columns explain beside the best few as levels; None where there was no question."""
-    tried, outcome = draft.tried, draft.outcome.name
-    if tried is None:
-        return None
-    if tried.install is not None:
-        return f"To use all columns that explain {outcome}: pip install 'evenhand[sklearn]', and run init again."
-    if tried.trial is None:
-        return f"Leaves of a tree over all columns could not be learned: {tried.refused}."
-    trial = tried.trial
-    by_leaves, by_few = max(trial.told, 0.0), max(trial.told_by_few, 0.0)
-    few = f"levels of {', '.join(trial.few)}" if trial.few else "a choice of columns"
-    found = f"On held-out data leaves explain {by_leaves:.0%} of the entropy of {outcome}, {few} {by_few:.0%}."
-    if draft.cells is not None and by_leaves >= by_few:
-        return found
-    smallest = draft.groups[0]
-    if smallest.people < ROOM * trial.cells.most * trial.cells.at_least:
-        found += f" Every leaf needs people of {smallest.name}, which has {in_number(smallest.people)}."
-    return found if draft.cells is None else f"{found} init --cells levels proposes those columns."
+def why(column: Levelled) -> str:
+    """Return how the levels of a column were chosen, in sentences."""
+    return " ".join(map(sentence, column.why))
 
 
 def _reading(draft: Draft, csv: CsvFormat | None, tokens: Sequence[str]) -> Iterator[str]:
@@ -193,13 +157,13 @@ def _bins(draft: Draft) -> Iterator[str]:
         binning, header = column.binning, f"bins.{key(column.name)}"
         if isinstance(binning, Edges):
             edges = [int(edge) if float(edge).is_integer() else edge for edge in binning.edges]
-            why = column.why or "An edge belongs to the bin above it."
-            yield _block(f"[{header}]", {"by": "edges", "edges": edges}, why)
+            comment = why(column) or "An edge belongs to the bin above it."
+            yield _block(f"[{header}]", {"by": "edges", "edges": edges}, comment)
         elif isinstance(binning, PooledLevels):
             kept = {"by": "pooling", "keep": list(binning.keep or ()), "into": binning.into}
             yield _block(f"[{header}]", kept, "Every other value, also a new one, is pooled.")
         elif isinstance(binning, MergedLevels):
-            yield _block(f"[{header}]", {"by": "merging"}, column.why)
+            yield _block(f"[{header}]", {"by": "merging"}, why(column))
             yield _block(f"[{header}.into]", {name: list(members) for name, members in binning.into.items()})
 
 
@@ -228,12 +192,13 @@ def _distortion(draft: Draft, direction: Direction) -> Iterator[str]:
 
 def _bounds(draft: Draft, bounds: Bounds, direction: Direction, beside: Bounds | None) -> Iterator[str]:
     asked, kept = asked_for(bounds), "features" if draft.cells is None else "cells"
+    lost = who_loses(draft, bounds, direction, beside)
     distance = {"distance": {"measure": bounds.distance.word} | vars(bounds.distance)}
     yield _block(
         "[[parity]]",
         {"kind": "pairwise", "bound": bounds.bound} | ({} if bounds.distance == Ratio() else distance),
         f"{asked[0].upper()}{asked[1:]}, in expectation.{_smallest('bound at this limit', bounds.smallest_bound)}",
-        who_loses(draft, bounds, direction, beside) if bounds.losing is not None else None,
+        None if lost is None else paragraph([lost]),
     )
     yield _block(
         "[[budget]]",
@@ -241,25 +206,6 @@ def _bounds(draft: Draft, bounds: Bounds, direction: Direction, beside: Bounds |
         f"Nobody's changes cost more, in expectation.{_smallest('limit at this bound', bounds.smallest_limit)}",
     )
     yield _block("[utility]", {"measure": "KL"}, f"What is kept close: the distribution of {kept} and outcome.")
-
-
-def asked_for(bounds: Bounds) -> str:
-    """Say what is asked of every two groups."""
-    return PairwiseParity(bounds.bound, bounds.distance).words
-
-
-def who_loses(draft: Draft, bounds: Bounds, direction: Direction, beside: Bounds | None) -> str:
-    """Say how many people lose the favourable outcome, and how many by another distance, where that was looked at."""
-
-    def people(share: float | None) -> str:
-        everybody = draft.found.people
-        return f"about {share * everybody:,.0f} of {everybody:,} people ({share:.1%})" if share else "nobody"
-
-    own = f"{people(bounds.losing)} would lose {draft.outcome.name} {direction.favourable}"
-    if beside is not None and beside.distance == Ratio():
-        return f"This distance, not the ratio: {own}, by the ratio {people(beside.losing)}."
-    wider = "" if beside is None else f"; {people(beside.losing)} if {beside.distance.apart(beside.bound)}"
-    return f"{own[0].upper()}{own[1:]}{wider}."
 
 
 def _smallest(what: str, number: float | None) -> str:

@@ -1,26 +1,21 @@
-"""What a mapping does, as sections, for every command that shows one."""
+"""Sections that several commands show: what a mapping does, which files were written."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.cli import screen
-from evenhand.data.weighting import Unit
-from evenhand.render.section import Note, Section
+from evenhand.render.section import Fact, Note, Section
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from evenhand.findings.audit import Audit
-    from evenhand.findings.new_people import Realised
-    from evenhand.spec import Problem
     from evenhand.use.mapping import Mapping
-
-
-NOTHING_BOUNDS_THEM = "nothing bounds what a model learns from them"
 
 
 def audited(
@@ -56,18 +51,23 @@ def counted_once(mapping: Mapping, table: Path | pd.DataFrame | None, given: dic
     return [Note("audit.counted_once", {"option": "weights" if own is None else own.option, "lacking": lacking})]
 
 
-def outside(columns: Sequence[str], problem: Problem, *used: str | None) -> list[str]:
-    """Return the columns that a problem does not name, which are passed through."""
-    own = (*problem.columns, problem.weights, problem.frequencies, *used)
-    return [name for name in columns if name not in own]
+def written(*, notes: Iterable[Note] = (), **files: Path | None) -> Section:
+    """Return which files were written, by what each is, and how a mapping or a proof is checked."""
+    from evenhand import verifier
+
+    found = list(notes)
+    if files.get("mapping") is not None:
+        found.append(Note("written.mapping", {"command": screen.command("verify", files["mapping"])}))
+    if (proof := files.get("proof")) is not None:
+        command, python = screen.command("verify", proof), shlex.join(["python", "verifier.py", str(proof)])
+        found.append(Note("written.proof", {"command": command, "python": python}))
+        found.append(Note("written.verifier", {"path": verifier.__file__}))
+    facts = (Fact(what, path, detail=path is None) for what, path in files.items())
+    return Section("written", facts=tuple(facts), notes=tuple(found))
 
 
-def show_realised(mapping: Mapping, found: Realised) -> None:
-    """Show the rates of one draw as it stands, against the bound."""
-
-    screen.heading("The rates in the file that was written")
-    people = Unit.of(weighed=found.weighed).heading
-    rates = screen.shown(mapping, found.rates).rename(columns={"weight": people, "rate": "Rate"})
-    screen.frame_table(rates)
-    # The verdict names the worst of all; of several constraints, each has its own.
-    screen.bullets([found.verdict.words, *(found.words if len(found.words) > 1 else ())])
+def passed_through(columns: Sequence[str]) -> Section:
+    """Return the columns that are outside a problem."""
+    notes = (Note("outside.columns"),) if columns else ()
+    facts = (Fact("columns", list(columns)),) if columns else ()
+    return Section("outside_the_problem", facts=facts, notes=notes)

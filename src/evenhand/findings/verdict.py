@@ -15,6 +15,7 @@ from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
 from evenhand.findings.bounds import Furthest, furthest
 from evenhand.kernel.achieved import ParityAchieved
+from evenhand.render.section import Note
 from evenhand.spec import AGAINST_TARGET, EVERYWHERE
 from evenhand.tolerances import ROUNDING
 
@@ -32,12 +33,12 @@ class Verdict:
         The comparison that is furthest beyond its bound, or nearest to it; None where nothing is bounded.
     one_person : bool
         Whether each violated bound would hold with one person's outcome more or fewer in each group.
-    uncounted : tuple of str
+    uncounted : tuple of Note
         Who or what the comparison leaves open: rows that have no cell, groups that have nobody, segments that people
         may have left.
     decided : bool
         Whether what is compared is what the bounds are about.
-    remarks : tuple of str
+    remarks : tuple of Note
         What else is to be known about those who are compared.
     """
 
@@ -45,9 +46,9 @@ class Verdict:
     violated: int
     worst: Furthest | None
     one_person: bool
-    uncounted: tuple[str, ...] = ()
+    uncounted: tuple[Note, ...] = ()
     decided: bool = True
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[Note, ...] = ()
 
     @property
     def kept(self) -> bool | None:
@@ -57,35 +58,28 @@ class Verdict:
         return None if self.uncounted else True
 
     @property
-    def words(self) -> str:
-        """The same in sentences."""
-        held = self._compared if self.decided else f"by the segments as they are here, {self._compared}"
-        sentences = (*self.uncounted, *self.remarks, held, *self._worst)
-        return " ".join(f"{each[0].upper()}{each[1:]}." for each in sentences)
-
-    @property
-    def _compared(self) -> str:
+    def notes(self) -> tuple[Note, ...]:
+        """Who is not compared, whether the bounds hold, and the comparison that is worst or tightest."""
+        notes = [*self.uncounted, *self.remarks]
         if self.worst is None:
-            return "there is nothing to compare: no parity constraint is about the people of this table"
-        if not self.violated:
-            every = {1: "the parity constraint holds", 2: "both parity constraints hold"}
-            return f"{every.get(self.bounds, f'all {self.bounds:,} parity constraints hold')} in this table"
-        of = f"{self.violated:,} of {self.bounds:,} parity constraints {'is' if self.violated == 1 else 'are'}"
-        less = ", by less than one person's outcome in each group" if self.one_person else ""
-        return f"{'the parity constraint is' if self.bounds == 1 else of} violated in this table{less}"
-
-    @property
-    def _worst(self) -> tuple[str, ...]:
-        return () if self.worst is None else (f"{'worst' if self.violated else 'tightest'}: {self.worst.held}",)
+            return (*notes, Note("verdict.nothing"))
+        if not self.decided:
+            notes.append(Note("verdict.segments"))
+        state = "violated" if self.violated else "holds"
+        number = {1: "one", 2: "both"}.get(self.bounds, "all") if not self.violated or self.bounds == 1 else "some"
+        less = Note("verdict.one_person") if self.one_person else None
+        fields = {"violated": self.violated, "bounds": self.bounds, "less": less}
+        worst = Note("verdict.worst" if self.violated else "verdict.tightest", {"worst": self.worst.held})
+        return (*notes, Note(f"verdict.{state}.{number}", fields), worst)
 
 
 def verdict(
     counts: Counts,
     parts: Sequence[ParityAchieved],
-    uncounted: tuple[str, ...] = (),
+    uncounted: tuple[Note, ...] = (),
     *,
     decided: bool = True,
-    remarks: tuple[str, ...] = (),
+    remarks: tuple[Note, ...] = (),
 ) -> Verdict:
     """Hold a table's own rates against every parity bound; ``uncounted`` says what that leaves open."""
     over = [part.excess > ROUNDING for part in parts]

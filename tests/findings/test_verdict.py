@@ -13,7 +13,7 @@ from people import problem as problem_of_people
 from releases import shares
 
 import evenhand as eh
-from evenhand.findings.keeping import verdict
+from evenhand.findings.verdict import verdict
 from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import distances
 
