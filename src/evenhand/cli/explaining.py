@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.cli import screen
-from evenhand.data.weighting import Unit
 from evenhand.render.section import Note, Section
 
 if TYPE_CHECKING:
@@ -64,6 +63,7 @@ def outside(columns: Sequence[str], problem: Problem, *used: str | None) -> list
 
 def show_realised(mapping: Mapping, found: Realised) -> None:
     """Show the rates of one draw as it stands, against the bound."""
+    from evenhand.data.weighting import Unit
 
     screen.heading("The rates in the file that was written")
     people = Unit.of(weighed=found.weighed).heading

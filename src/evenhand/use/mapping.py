@@ -545,10 +545,9 @@ class Mapping(Finding):
             train = every, every[weight].to_numpy(dtype=float)
         else:
             try:
-                rows = tables.read(released)
+                train = released, tables.weights_of(columns, tables.read(released), weighting)
             except DataError as error:
                 raise DataError("released: ", *error.pieces) from None
-            train = released, tables.weights_of(columns, rows, weighting)
         new = tables.to_pandas(self.possibilities(frame, row_column=row, weight_column=weight, missing=missing))
         chance = new[weight].to_numpy(dtype=float)
         counted_by = chance if own is None else chance * own[new[row].to_numpy()]
