@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from evenhand.use.proposal.wording import leaves_or_levels
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +21,6 @@ from evenhand.use.proposal import propose
 from evenhand.use.proposal.choosing import choose, told
 from evenhand.use.proposal.draft import MOST_MOVES
 from evenhand.use.proposal.levels import levelled, plain_order, readable_edges
-from evenhand.use.proposal.wording import leaves_or_levels
 
 pytestmark = pytest.mark.turns(4)
 

@@ -56,7 +56,7 @@ def audit(
         raise typer.BadParameter("goes with a table; in the fitted one no cell is new", param_hint="--unseen")
     screen.load()
     from evenhand.findings.described import described, learned
-    from evenhand.use.mapping import Mapping
+    from evenhand.mapping import Mapping
 
     with screen.progress_bar() as report:
         report("reading", 0.1)
@@ -125,7 +125,7 @@ def theory(
     if unseen is not None and holdout is None:
         raise typer.BadParameter("goes with --holdout", param_hint="--unseen")
     screen.load()
-    from evenhand.use.mapping import Mapping
+    from evenhand.mapping import Mapping
 
     with screen.progress_bar() as report:
         report("reading", 0.1)

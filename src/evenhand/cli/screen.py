@@ -23,7 +23,7 @@ from rich.text import Text
 from evenhand.render.terminal import Terminal
 from evenhand.text import printable
 
-LOADED = ("numpy", "pandas", "scipy.sparse", "evenhand.spec", "evenhand.optimise.solve", "evenhand.use.mapping")
+LOADED = ("numpy", "pandas", "scipy.sparse", "evenhand.spec", "evenhand.optimize.solve", "evenhand.mapping")
 """What nearly every command imports, in this order; together it takes about a second."""
 
 LOG = logging.getLogger("evenhand")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from evenhand.findings.audit import Audit
-    from evenhand.use.mapping import Mapping
+    from evenhand.mapping import Mapping
 
 
 def audited(

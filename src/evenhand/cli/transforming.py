@@ -38,9 +38,9 @@ from evenhand.render.section import Note, Section
 
 if TYPE_CHECKING:
     from evenhand.engines import Written
+    from evenhand.mapping import Mapping
     from evenhand.spec.sign_off import SignOff
     from evenhand.use.manifests import FileRates
-    from evenhand.use.mapping import Mapping
 
 
 class Draw(StrEnum):
@@ -227,7 +227,7 @@ def _transformed(
     from evenhand.engines import distinct_rows, refuse_mistaken
     from evenhand.engines.changes import ENDINGS as LISTED
     from evenhand.engines.streaming import ENDINGS
-    from evenhand.use.mapping import Mapping
+    from evenhand.mapping import Mapping
 
     check_ending("--out", out, ENDINGS)
     beside = manifest_file(out, manifest)

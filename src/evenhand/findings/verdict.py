@@ -20,6 +20,9 @@ from evenhand.spec import AGAINST_TARGET, EVERYWHERE
 from evenhand.tolerances import ROUNDING
 
 
+HOLDS = {1: "verdict.holds", 2: "verdict.both_hold"}
+
+
 @dataclass(frozen=True)
 class Verdict:
     """Whether a table satisfies every parity constraint.
@@ -65,12 +68,13 @@ class Verdict:
             return (*notes, Note("verdict.nothing"))
         if not self.decided:
             notes.append(Note("verdict.segments"))
-        state = "violated" if self.violated else "holds"
-        number = {1: "one", 2: "both"}.get(self.bounds, "all") if not self.violated or self.bounds == 1 else "some"
+        if self.violated:
+            key, tightest = ("verdict.violated" if self.bounds == 1 else "verdict.some_violated"), "verdict.worst"
+        else:
+            key, tightest = HOLDS.get(self.bounds, "verdict.all_hold"), "verdict.tightest"
         less = Note("verdict.one_person") if self.one_person else None
         fields = {"violated": self.violated, "bounds": self.bounds, "less": less}
-        worst = Note("verdict.worst" if self.violated else "verdict.tightest", {"worst": self.worst.held})
-        return (*notes, Note(f"verdict.{state}.{number}", fields), worst)
+        return (*notes, Note(key, fields), Note(tightest, {"worst": self.worst.held}))
 
 
 def verdict(

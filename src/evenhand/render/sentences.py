@@ -139,11 +139,11 @@ SENTENCES: dict[str, str] = {
     ),
     "verdict.nothing": "there is nothing to compare: no parity constraint is about the people of this table",
     "verdict.segments": "segments are compared as they are in this table",
-    "verdict.holds.one": "the parity constraint holds in this table",
-    "verdict.holds.both": "both parity constraints hold in this table",
-    "verdict.holds.all": "all {bounds:,} parity constraints hold in this table",
-    "verdict.violated.one": "the parity constraint is violated in this table{less}",
-    "verdict.violated.some": (
+    "verdict.holds": "the parity constraint holds in this table",
+    "verdict.both_hold": "both parity constraints hold in this table",
+    "verdict.all_hold": "all {bounds:,} parity constraints hold in this table",
+    "verdict.violated": "the parity constraint is violated in this table{less}",
+    "verdict.some_violated": (
         "{violated:,} of {bounds:,} parity constraints {violated:is|are} violated in this table{less}"
     ),
     "verdict.one_person": ", by less than one person's outcome in each group",

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
-from evenhand import check
+from evenhand import check, storage
 from evenhand._version import __version__
 from evenhand.data.domain import in_words
 from evenhand.engines import Expanded, Listed, Read, Source, Written, count_rows
@@ -36,6 +36,7 @@ from evenhand.findings.document import installed, plain
 from evenhand.findings.manifest import COUNTED, OPTIONS_OF, RATE, FileRecord, Manifest, folder_of, number, own_paths
 from evenhand.findings.new_people import Realised
 from evenhand.findings.verified import verified
+from evenhand.mapping import Mapping
 from evenhand.render.finding import Finding
 from evenhand.render.section import Note, Section
 from evenhand.render.sentences import paragraph, sentence
@@ -43,8 +44,6 @@ from evenhand.resources import Progress, current, silent
 from evenhand.spec.sign_off import SignOff
 from evenhand.tables import frame, own_name
 from evenhand.tolerances import AGREEMENT, ROUNDING
-from evenhand.use import storage
-from evenhand.use.mapping import Mapping
 
 if TYPE_CHECKING:
     import pandas as pd

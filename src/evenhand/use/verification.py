@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evenhand import verifier
+from evenhand import storage, verifier
 from evenhand.errors import StorageError
 from evenhand.findings.verified import verified
+from evenhand.mapping import Mapping
 from evenhand.render.finding import Finding
 from evenhand.render.section import Note, Section
 from evenhand.render.sentences import paragraph
 from evenhand.tolerances import AGREEMENT
-from evenhand.use import storage
-from evenhand.use.mapping import Mapping
 
 CLAIMED = ("status", "objective", "lower_bound", "gap", "max_violation", "row_error")
 

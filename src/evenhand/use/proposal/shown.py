@@ -96,9 +96,10 @@ def _chosen(found: Proposal) -> Section:
 
 def size(found: Survey, weighting: Weighting | None) -> Note:
     """Return how large a table is, and how its rows count."""
-    key = "rows" if weighting is None else "people" if weighting.repeats else "weighted"
-    column = None if weighting is None else weighting.column
-    return Note(f"proposal.{key}", {"rows": found.rows, "people": found.people, "column": column})
+    if weighting is None:
+        return Note("proposal.rows", {"rows": found.rows})
+    key = "proposal.people" if weighting.repeats else "proposal.weighted"
+    return Note(key, {"rows": found.rows, "people": found.people, "column": weighting.column})
 
 
 def small_groups(draft: Draft) -> Note:
@@ -168,8 +169,8 @@ def leaves_or_levels(draft: Draft) -> Note | None:
 def _outcome(draft: Draft, direction: Direction) -> Note:
     """Return which way the outcome may change."""
     good = direction.favourable
-    way = "one_way" if direction.only else "either_way" if good is None else "not_one_way"
-    return Note(f"proposal.{way}", {"outcome": draft.outcome.name, "good": good})
+    either = "proposal.either_way" if good is None else "proposal.not_one_way"
+    return Note("proposal.one_way" if direction.only else either, {"outcome": draft.outcome.name, "good": good})
 
 
 def asked_for(bounds: Bounds) -> str:
