@@ -756,7 +756,7 @@ def test_contradictions_are_refused_by_load_and_verify(originals, tmp_path, caps
     with pytest.raises(typer.Exit) as ended:
         verify(path, as_json=True)
     assert ended.value.exit_code == Exit.NO
-    assert re.search(words, json.loads(capsys.readouterr().out)["verdict"])
+    assert re.search(words, json.loads(capsys.readouterr().out)["verification"]["notes"][0]["text"])
 
 
 IMPOSSIBLE = {

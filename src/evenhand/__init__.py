@@ -50,6 +50,7 @@ _HOMES = {
     "use.estimator": ["OptimizedPreprocessor", "PreprocessedClassifier", "ShieldedClassifier"],
     "use.scoring": ["out_of_fold"],
     "diagnosis": ["Diagnosis", "diagnose"],
+    "use.proposal": ["propose"],
     "use.tradeoff": ["Frontier", "frontier"],
     "use.reporting": ["Report", "report_on"],
     "use.comparing": ["Comparison", "compare"],
@@ -104,6 +105,7 @@ if TYPE_CHECKING:
     from evenhand.use.evidence import evidence as evidence
     from evenhand.use.manifests import manifest_of as manifest_of
     from evenhand.use.manifests import verify_manifest as verify_manifest
+    from evenhand.use.proposal import propose as propose
     from evenhand.use.reporting import Report as Report
     from evenhand.use.reporting import report_on as report_on
     from evenhand.use.scoring import out_of_fold as out_of_fold

@@ -16,21 +16,21 @@ pytestmark = pytest.mark.turns(2)
 DOCS = Path(__file__).parent.parent.parent / "docs" / "reference"
 
 ANSWERS = {
-    "init": (("people.csv", "--protected", "group", "--outcome", "hired"), ("features", "left_out", "bound", "toml")),
+    "init": (("people.csv", "--protected", "group", "--outcome", "hired"), ("proposal", "chosen", "written")),
     "fit": (("fine.toml", "people.csv", "--proof", "p"), ("certificate", "rates", "bounds", "written")),
     "shield": (("shield.toml", "people.csv"), ("certificate", "scores", "written")),
     "diagnose": (("fine.toml", "people.csv"), ("diagnosis", "prices", "written")),
     "frontier": (("fine.toml", "people.csv", "--bounds", "0.1:0.5:3"), ("edges", "points", "written")),
-    "release": (("fine.mapping", "people.csv", "--out", "r.csv"), ("rows", "changed", "realised", "passed_through")),
-    "apply": (("fine.mapping", "people.csv", "--out", "a.csv"), ("rows", "changed", "unseen", "options")),
-    "expand": (("fine.mapping", "people.csv", "--out", "e.csv"), ("rows", "results", "weight", "unseen", "options")),
+    "release": (("fine.mapping", "people.csv", "--out", "r.csv"), ("rows", "options", "release", "balance", "written")),
+    "apply": (("fine.mapping", "people.csv", "--out", "a.csv"), ("rows", "options", "written")),
+    "expand": (("fine.mapping", "people.csv", "--out", "e.csv"), ("rows", "options", "use", "written")),
     "sql": (
         ("fine.mapping", "--dialect", "postgres", "--table", "people", "--key", "id", "--out", "q.sql"),
         ("written", "query", "options"),
     ),
     "audit": (("fine.mapping", "people.csv"), ("rates", "bounds", "coverage", "scores", "caveats")),
     "report": (("fine.mapping", "--no-frontier"), ("written", "summary")),
-    "verify": (("fine.mapping",), ("stands", "verdict", "rows")),
+    "verify": (("fine.mapping",), ("stands", "kind", "verification")),
     "monitor": (
         ("fine.mapping", "people.csv", "--history", "log.jsonl"),
         ("batch", "verdicts", "coverage", "drift", "caveats", "written"),
@@ -40,7 +40,7 @@ ANSWERS = {
     "compare": (("fine.mapping", "fine.mapping"), ("a", "b", "compared", "compared_rates")),
     "evidence": (("fine.mapping", "--no-frontier"), ("written", "files", "impact_ratios", "unknown")),
     "schema": (("--out", "s.json"), ("written", "schema")),
-    "example": (("loans", "--out", "loans.csv"), ("written", "rows", "columns")),
+    "example": (("loans", "--out", "loans.csv"), ("written", "table")),
     "demo": (("compas",), ("asked", "rates", "certificate")),
 }
 
@@ -69,8 +69,9 @@ def test_json_of_reproduce(monkeypatch, inside):
     monkeypatch.setattr(reproduce, "claims", lambda: [wrong])
     result = inside("reproduce", "--json")
     assert result.returncode == 1
-    assert document(result)["agree"] == 0
-    assert document(result)["numbers"][0]["found"] == 5278
+    found = document(result)["reproduced"]
+    assert (found["agree"], found["of"]) == (0, 1)
+    assert found["numbers"][0]["found"] == 5278
 
 
 @pytest.mark.slow

@@ -16,6 +16,8 @@ from commands import document, flat
 
 import evenhand
 from evenhand.cli import screen
+from evenhand.render import terminal
+from evenhand.render.section import Column, Fact, Note, Section, Table
 from evenhand.spec.toml import literal
 
 pytestmark = pytest.mark.turns(2)
@@ -44,6 +46,12 @@ def obeyed(text):
     return [letter for letter in OBEYED if letter in text]
 
 
+def section(word):
+    """A section in which a word is a fact, a heading and a cell of a table, and a note."""
+    table = Table("checks", (Column(word, own=True),), ((word,),))
+    return Section("rows", facts=(Fact("output", word),), tables=(table,), notes=(Note("text", {"text": word}),))
+
+
 @pytest.fixture
 def shown(monkeypatch):
     """What a terminal of 256 colours gets from both consoles."""
@@ -60,17 +68,12 @@ def test_every_way_to_show_a_word(shown, word):
     ways = (
         lambda: screen.heading(word),
         lambda: screen.bullets([word]),
-        lambda: screen.pairs([(word, word)]),
         lambda: screen.written(Path(f"x{word}"), word),
         lambda: screen.following(("fit", word)),
-        lambda: screen.refused(word),
         lambda: screen.note(word),
         lambda: screen.complain(word),
         lambda: screen.usage(word),
-        lambda: screen.frame_table(pd.DataFrame({word: [word]})),
-        lambda: screen.comparison(
-            [{"checked": word, "claimed": word, "recomputed": word, "agrees": False}], word, False
-        ),
+        lambda: terminal.show([section(word)], screen.console),
         lambda: screen.LogLines().emit(logging.LogRecord("evenhand", logging.INFO, "", 0, word, (), None)),
         lambda: screen.console.rule(screen.styled((word, "bold"))),
     )
@@ -85,8 +88,9 @@ def test_every_way_to_show_a_word(shown, word):
 def test_a_line_stays_one_line(shown):
     """Nobody's data writes a line that looks like one of ours."""
     screen.note("a level 'x\nError: all is lost'")
-    screen.frame_table(pd.DataFrame({"a\nb": ["c\nd"]}))
-    assert shown().count("\n") == 3
+    terminal.show([section("a\nb")], screen.console)
+    # The note; an empty line, the heading, a fact, an empty line, two lines of the table, another empty line, a note.
+    assert shown().count("\n") == 9
 
 
 @pytest.fixture
@@ -122,6 +126,8 @@ def test_what_is_loaded_is_told_of_once():
     code = """
 import gc, logging, sys
 from evenhand.cli import screen
+from evenhand.render import terminal
+from evenhand.render.section import Column, Fact, Note, Section, Table
 logging.basicConfig(format="%(message)s", level=logging.INFO, stream=sys.stdout)
 screen.load()
 print(gc.isenabled(), "pandas" in sys.modules)
@@ -234,14 +240,13 @@ def test_a_table_of_one_group(fitted, inside):
         assert inside("audit", "fine.mapping", "one.csv", *more).returncode == 0
 
 
-def test_numbers_leave_room_for_names_on_a_narrow_screen(monkeypatch, capsys):
-    monkeypatch.setattr(screen.console, "_width", 60)
+def test_numbers_leave_room_for_names_on_a_narrow_screen():
     names = ["Female, African-American", "Male, Caucasian"]
-    numbers = {f"Changed by {which}": [0.123456, 72789.0] for which in "ABCD"}
-    screen.frame_table(pd.DataFrame({"who": names, **numbers}))
-    shown = capsys.readouterr().out
+    numbers = {f"changed_by_{which}": [0.123456, 72789.0] for which in "ABCD"}
+    table = Table.of("checks", pd.DataFrame({"who": names, **numbers}), dict.fromkeys(numbers, "number"))
+    shown = terminal.text([Section("rows", tables=(table,))], width=60)
     assert max(map(len, shown.splitlines())) <= 60
     # A heading goes on in the next line before a name is broken within a word; numbers never are.
-    for whole in ("African-American", "Caucasian", "Changed", "by A", "0.1235", "72,789"):
+    for whole in ("African-American", "Caucasian", "Changed", "by a", "0.1235", "72,789"):
         assert whole in shown, whole
     assert shown.count("72,789") == 4

@@ -33,10 +33,13 @@ def test_the_features_that_were_asked_for(folder, inside):
     frame.to_csv(folder / "wide.csv", index=False)
     options = ("--protected", "group", "--outcome", "hired", "--features", "age,region", "--json")
     found = document(inside("init", "wide.csv", *options))
-    assert [(f["column"], f["rule"]) for f in found["features"]] == [("age", "ordinal"), ("region", "nominal")]
-    assert found["left_out"] == {"score": "not asked for"}
-    assert "#   score: not asked for" in found["toml"]
-    problem = eh.Problem.from_toml(found["toml"])
+    assert [(f["column"], f["rule"]) for f in found["chosen"]["features"]] == [
+        ("age", "ordinal"),
+        ("region", "nominal"),
+    ]
+    assert found["chosen"]["left_out"] == [{"column": "score", "why": "not asked for"}]
+    assert "#   score: not asked for" in found["chosen"]["toml"]
+    problem = eh.Problem.from_toml(found["chosen"]["toml"])
     assert list(problem.bins) == ["age"]
     assert (folder / "problem.toml").read_text() == found["toml"]
 
@@ -63,17 +66,17 @@ def test_leaves_for_a_wide_table(wide, inside):
     shown = flat(result.stdout)
     assert "Features 6 columns, all as they are: c0, c1, c2, c3, c4, c5" in shown
     found = document(inside(*WIDE, "--json"))
-    cells = found["cells"]
+    cells = found["chosen"]["cells"]
     assert (cells["kind"], cells["at_least"]) == ("leaves", 5)
     most = cells["most"]
     assert 8 <= most <= 64
     assert f"Cells learned: at most {most} leaves of a tree, each with 5 people or more of every group" in shown
     text = (wide / "problem.toml").read_text()
     assert f'[cells]\nkind = "leaves"\nmost = {most}\nat_least = 5\n' in text
-    assert 0 < cells["told_by_few_columns"] < 1
-    assert 0 < cells["told_by_leaves"] < 1
-    assert cells["remark"] in shown
-    assert {each["rule"] for each in found["features"]} == {"fixed"}
+    assert 0 < cells["explained_by_few_columns"] < 1
+    assert 0 < cells["explained_by_leaves"] < 1
+    assert flat(found["proposal"]["cells"][-1]) in shown
+    assert {each["rule"] for each in found["chosen"]["features"]} == {"fixed"}
 
 
 @pytest.mark.slow
@@ -98,10 +101,10 @@ def test_learned_cells_are_listed_once_by_number(wide, inside, monkeypatch):
 @pytest.mark.slow
 def test_cells_that_are_asked_for(wide, inside):
     found = document(inside(*WIDE, "--cells", "levels", "--json"))
-    assert (found["cells"]["kind"], found["cells"]["remark"]) == ("levels", None)
-    assert "[cells]" not in found["toml"]
+    assert (found["chosen"]["cells"]["kind"], found["proposal"]["cells"]) == ("levels", [])
+    assert "[cells]" not in found["chosen"]["toml"]
     assert inside("fit", "problem.toml", "wide.csv").returncode == 0
-    assert "[cells]" in document(inside(*WIDE, "--cells", "leaves", "--features", "c0,c1", "--json"))["toml"]
+    assert "[cells]" in document(inside(*WIDE, "--cells", "leaves", "--features", "c0,c1", "--json"))["chosen"]["toml"]
     misused(inside(*WIDE, "--cells", "trees"), "--cells", "leaves")
 
 
@@ -114,8 +117,8 @@ def test_without_scikit_learn(wide, inside, tmp_path_factory):
     path = os.pathsep.join([str(absent), *filter(None, [os.environ.get("PYTHONPATH")])])
     without = functools.partial(evenhand, cwd=wide, PYTHONPATH=path)
     found = document(without(*WIDE, "--json"))
-    assert found["cells"]["kind"] == "levels"
-    assert "pip install 'evenhand[sklearn]'" in found["cells"]["remark"]
+    assert found["chosen"]["cells"]["kind"] == "levels"
+    assert "pip install 'evenhand[sklearn]'" in found["proposal"]["cells"][0]
     complained(without(*WIDE, "--cells", "leaves"), "pip install 'evenhand[sklearn]'", code=5)
     complained(without("fit", "leaves.toml", "wide.csv"), "pip install 'evenhand[sklearn]'", code=5)
 
@@ -130,9 +133,9 @@ def test_who_may_be_given_which_outcome(folder, inside):
     rule = eh.Problem.from_toml((folder / "problem.toml").read_text()).distortion.rules["hired"]
     assert (rule.up, rule.down) == (True, False)
     found = document(inside(*options, "--favourable", "1", "--json"))
-    assert (found["favourable"], found["one_way"]) == (1, True)
-    assert "# The outcome that is good for a person.\nfavourable = 1" in found["toml"]
-    assert eh.Problem.from_toml(found["toml"]).favourable == 1
+    assert (found["chosen"]["favourable"], found["chosen"]["one_way"]) == (1, True)
+    assert "# The outcome that is good for a person.\nfavourable = 1" in found["chosen"]["toml"]
+    assert eh.Problem.from_toml(found["chosen"]["toml"]).favourable == 1
     assert inside("fit", "problem.toml", "people.csv").returncode == 0
     complained(inside(*options, "--favourable", "yes"), "no level 'yes'", "['0', '1']")
 
@@ -149,8 +152,8 @@ def test_small_groups_are_named(folder, inside):
     options = ("init", "grouped.csv", "--protected", "group,old", "--outcome", "hired", "--features", "score")
     result = inside(*options)
     assert result.returncode == 0, result.stderr
-    assert "Groups of fewer than 50 people, with the rate of hired=1: " in flat(result.stdout)
-    small = document(inside(*options, "--force", "--json"))["small_groups"]
+    assert "groups of fewer than 50 people, with the rate of hired=1: " in flat(result.stdout)
+    small = document(inside(*options, "--force", "--json"))["chosen"]["groups"]
     assert small[0]["group"].endswith("old=1")
     assert small[0]["people"] <= 12
     assert f"{small[0]['group']} ({small[0]['people']} people, {small[0]['rate']:.0%})" in flat(result.stdout)
@@ -168,7 +171,8 @@ def test_frequencies_are_counted_and_stated(folder, inside):
     for verb in ("diagnose", "fit"):
         assert f"evenhand {verb} problem.toml cells.csv" in result.stdout
     assert "200 people" in inside("fit", "problem.toml", "cells.csv").stdout
-    found = document(inside("init", "cells.csv", *options, "--frequencies", "how many", "--force", "--json"))
+    told = document(inside("init", "cells.csv", *options, "--frequencies", "how many", "--force", "--json"))
+    found = told["chosen"]
     assert (found["rows"], found["people"], found["frequencies"]) == (len(cells), 200, "how many")
 
 
@@ -203,7 +207,7 @@ def test_a_follow_up_that_is_asked_for_is_named(folder, inside):
     frame.assign(fired=frame["hired"].where(frame.index % 2 == 0, 0)).to_csv(folder / "after.csv", index=False)
     options = ("init", "after.csv", "--protected", "group", "--outcome", "hired", "--features", "score,fired")
     assert "fired: all with 1 have hired 1: perhaps known only after it" in flat(inside(*options).stdout)
-    score, fired = document(inside(*options, "--force", "--json"))["features"]
+    score, fired = document(inside(*options, "--force", "--json"))["chosen"]["features"]
     assert score["remark"] is None
     assert "known only after it" in fired["remark"]
 
@@ -219,7 +223,8 @@ def test_cuts_and_merges_of_protected_columns_are_said(folder, inside):
     assert "age: Cut where known groups of ages begin" in shown
     assert "race: b (20 people" in shown
     assert "are one group, 'b or c'" in shown
-    assert set(document(inside(*options, "--force", "--json"))["protected_notes"]) == {"age", "race"}
+    groups = document(inside(*options, "--force", "--json"))["proposal"]["groups"]
+    assert [words.split(":")[0] for words in groups[1:3]] == ["age", "race"]
 
 
 @pytest.mark.slow
@@ -230,8 +235,8 @@ def test_a_distance_by_which_nobody_loses(folder, inside):
     options = ("init", "granted.csv", "--protected", "group", "--outcome", "granted", "--features", "score")
     result = inside(*options, "--favourable", "1")
     assert result.returncode == 0, result.stderr
-    assert "This distance, not the ratio: nobody would lose granted 1, by the ratio about " in flat(result.stdout)
-    found = document(inside(*options, "--favourable", "1", "--force", "--json"))
+    assert "this distance, not the ratio: nobody would lose granted 1, by the ratio about " in flat(result.stdout)
+    found = document(inside(*options, "--favourable", "1", "--force", "--json"))["chosen"]
     assert (found["distance"], found["losing"], found["beside"]["distance"]) == ("four-fifths", 0, "ratio")
     assert found["beside"]["losing"] > 0.01
     assert inside("fit", "problem.toml", "granted.csv").returncode == 0
@@ -292,7 +297,9 @@ def test_a_pattern_of_files(folder, inside):
     for part in ("part-1.csv", "part-2.csv"):
         (folder / part).write_text(content)
     said = ("--protected", "group", "--outcome", "hired", "--json")
-    rows = [document(inside("init", table, *said, "--force"))["rows"] for table in ("people.csv", "part-*.csv")]
+    rows = [
+        document(inside("init", table, *said, "--force"))["chosen"]["rows"] for table in ("people.csv", "part-*.csv")
+    ]
     assert rows[1] == 2 * rows[0]
 
 

@@ -44,14 +44,13 @@ def test_one_missing_value_is_named_with_its_row_and_what_to_write(gaps, inside,
 @pytest.mark.parametrize("command", ["apply", "release"])
 def test_a_row_that_is_kept_is_told(gaps, inside, command):
     shown = inside(*COMMANDS[command], "--missing", "level")
-    assert "Unseen 1 in a cell that nobody had" in flat(shown.stdout)
-    assert "Missing 1 of these, for a value that is missing" in flat(shown.stdout)
+    assert "1 row has a combination not seen when fitting, 1 of them with a missing value" in flat(shown.stdout)
     assert "1 of them for a missing value that has no level in the mapping" in flat(shown.stderr)
     found = document(inside(*COMMANDS[command], "--missing", "level", "--force", "--json"))
-    assert (found["unseen"], found["missing"], found["options"]["missing"]) == (1, 1, "level")
+    assert (found["rows"]["unseen"], found["rows"]["missing"], found["options"]["missing"]) == (1, 1, "level")
     assert pd.read_csv(gaps / "new.csv")["group"].isna().to_numpy().nonzero()[0].tolist() == [70]
     if command == "release":
-        assert found["realised"] is not None
+        assert found["release"]["rates"]
 
 
 @pytest.mark.slow

@@ -221,7 +221,7 @@ class TestMappingFiles:
             complained(result, "'made/new.mapping': the file has format version 2", "fit again")
         refused = inside("verify", "made/new.mapping", "--json")
         assert refused.returncode == 1
-        assert "format version 2" in document(refused)["verdict"]
+        assert "format version 2" in document(refused)["verification"]["notes"][0]["text"]
 
     def test_something_else(self, inside):
         complained(inside("apply", "people.csv", "fine.toml", "--out", "x.csv"), "not a mapping file")

@@ -10,7 +10,8 @@ import pytest
 
 import evenhand as eh
 from evenhand.cli import main
-from evenhand.findings.giving_away import GivenAway, _Group, _guesses, given_away_words, giving_away
+from evenhand.findings.giving_away import GivenAway, _Group, _guesses, given_away_note, giving_away
+from evenhand.render.sentences import sentence
 from evenhand.tables import read
 from evenhand.use.proposal import propose
 
@@ -23,7 +24,7 @@ PROBLEM = eh.Problem(
     utility=eh.L1(),
 )
 
-REVEALED = "give away what changes"
+REVEALED = "reveal what changes"
 
 
 def people(seed, n):
@@ -169,7 +170,7 @@ def test_audit_and_init_name_them_all(tmp_path):
     assert "from 'decision'" in words
     for table in (whole, *files):
         found = propose(table, protected=["sex"], outcome="y", features=["age", "job"])
-        assert "of those whose 'y' changes 100% from 'decision'" in found.given_away
+        assert "of those whose 'y' changes 100% from 'decision'" in sentence(found.given_away)
     # Nothing is noted where no column tells anything, nor in apply mode.
     plain = whole.drop(columns=list(chosen))
     assert not any(REVEALED in note for note in mapping.audit(plain).sentences("caveats"))
@@ -204,12 +205,13 @@ def test_rows_in_new_cells_and_odd_columns_are_passed_over():
 
 
 def test_the_words_count_columns_and_say_what_to_do():
-    assert given_away_words([]) is None
+    assert given_away_note([]) is None
     one = GivenAway("years", "age", 0.5, 1.0, 1234.2)
-    assert given_away_words([one]) == (
-        "a column that is passed through gives away what changes. A reader could tell, of those whose 'age' changes "
+    assert sentence(given_away_note([one])) == (
+        "a column that is passed through reveals what changes. A reader could identify, of those whose 'age' changes "
         "50% from 'years' (about 1,234; 100% of suspicions right). Leave it out of what readers get, or make it part "
         "of the problem"
     )
-    assert given_away_words([one, one]).startswith("a column")
-    assert "; of those whose 'y' changes 20% from 'b'" in given_away_words([one, GivenAway("b", "y", 0.2, 0.9, 3.0)])
+    assert sentence(given_away_note([one, one])).startswith("a column")
+    several = sentence(given_away_note([one, GivenAway("b", "y", 0.2, 0.9, 3.0)]))
+    assert "; of those whose 'y' changes 20% from 'b'" in several

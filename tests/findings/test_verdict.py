@@ -16,6 +16,7 @@ import evenhand as eh
 from evenhand.findings.verdict import verdict
 from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import distances
+from evenhand.render.sentences import paragraph
 
 
 def table(hired_of_a, of_a, hired_of_b, of_b):
@@ -47,7 +48,7 @@ def test_kept():
     found = judged(table(40, 100, 20, 50), eh.PairwiseParity(0.1))
     assert found.kept
     assert (found.bounds, found.violated, found.one_person) == (2, 0, False)
-    assert found.words.startswith("Both parity constraints hold in this table. Tightest: hired=")
+    assert paragraph(found.notes).startswith("Both parity constraints hold in this table. Tightest: hired=")
     assert judged(table(40, 100, 20, 50), eh.TargetParity(0.1, target={0: 0.6, 1: 0.4})).kept
 
 
@@ -57,9 +58,9 @@ def test_exceeded_and_by_how_much():
     assert not found.kept
     assert (found.bounds, found.violated) == (2, 1)
     assert not judged(table(50, 100, 20, 50), eh.PairwiseParity(0.05)).one_person
-    assert "Worst: hired=1 50.0% (group=a) vs" in found.words
-    assert found.words.startswith("1 of 2 parity constraints is violated in this table")
-    assert found.words.endswith("vs 40.0% (group=b), ratio 1.2500, at most 1.2000 allowed.")
+    assert "Worst: hired=1 50.0% (group=a) vs" in paragraph(found.notes)
+    assert paragraph(found.notes).startswith("1 of 2 parity constraints is violated in this table")
+    assert paragraph(found.notes).endswith("vs 40.0% (group=b), ratio 1.2500, at most 1.2000 allowed.")
 
 
 DISTANCES = (eh.Ratio(), eh.Difference(), eh.LogRatio(), eh.FourFifths(1), eh.UserDistance(lambda p, q: abs(p - q)))
@@ -98,7 +99,7 @@ def test_less_than_one_person(hired, one):
     found = judged(table(hired, 100, 20, 50), eh.PairwiseParity(0.2))
     assert found.violated
     assert found.one_person == one
-    assert ("by less than one person's outcome" in found.words) == one
+    assert ("by less than one person's outcome" in paragraph(found.notes)) == one
 
 
 def test_a_target_does_not_move():
@@ -124,14 +125,14 @@ def test_with_weights_a_person_is_no_unit():
 
 def test_a_rate_of_nothing_is_infinitely_far():
     found = judged(table(1, 100, 0, 50), eh.PairwiseParity(0.2))
-    assert "ratio infinite, at most 1.2000 allowed" in found.words
+    assert "ratio infinite, at most 1.2000 allowed" in paragraph(found.notes)
     assert found.one_person
 
 
 def test_no_bound():
     found = judged(table(40, 100, 20, 50))
     assert found.kept
-    assert found.words == "There is nothing to compare: no parity constraint is about the people of this table."
+    assert [note.key for note in found.notes] == ["verdict.nothing"]
 
 
 @pytest.mark.slow
@@ -149,7 +150,7 @@ def test_groups_that_have_nobody_are_named():
     alone = small_frame().query("group == 'a'")
     found = mapping.realised(alone)
     assert found.kept is None
-    assert found.verdict.words.startswith("Nobody is counted of 1 of the 2 fitted groups: (group=b). There is nothing")
+    assert [note.key for note in found.verdict.notes] == ["uncounted.groups", "verdict.nothing"]
     assert mapping.audit(alone).sentences("bounds")[0] == "nobody is counted of 1 of the 2 fitted groups: (group=b)"
     weighed = small_frame().assign(w=lambda f: 1.0 * (f["group"] == "a"))
     assert mapping.realised(weighed, weights="w").kept is None
@@ -242,7 +243,7 @@ class TestOriginalSegments:
         mapping, frame, new = released
         strange, after = (each.assign(sex=each["sex"].where(np.arange(2500) > 9, "X")) for each in (frame, new))
         found = mapping.realised(after, original=strange)
-        assert "10 of 2,500 rows are not counted" in found.verdict.words
+        assert "10 of 2,500 rows are not counted" in paragraph(found.verdict.notes)
         assert found.kept is not True
 
 
@@ -251,7 +252,7 @@ def test_segments_that_people_may_leave_are_not_judged():
     mapping = eh.fit(small_problem(**stated), small_frame())
     found = mapping.realised(mapping.release(small_frame(), seed=0))
     assert found.kept is None
-    assert "its segments are those of score before the release" in found.verdict.words
+    assert "its segments are those of score before the release" in paragraph(found.verdict.notes)
     rules = eh.Distortion({"score": eh.Fixed(), "hired": eh.Ordinal(1)})
     fixed = eh.fit(small_problem(**stated, distortion=rules), small_frame())
     assert fixed.realised(fixed.release(small_frame(), seed=0)).kept is not None

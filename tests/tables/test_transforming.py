@@ -527,7 +527,7 @@ class TestBalanced:
         chance = np.bincount(every["row"], weights=every["weight"] * (every["hired"] == 1))
         row = int(np.argmin(np.abs(chance - 0.5)))
         home = frame.iloc[[row] * 3].assign(id=7)
-        with pytest.warns(eh.EvenhandWarning, match="2 of 3 rows share their id and their kind"):
+        with pytest.warns(eh.EvenhandWarning, match="2 of 3 rows share their id and their cell"):
             hired = np.array([moving.release(home, key="id", draw="balanced", seed=s)["hired"] for s in range(600)])
         assert (hired == hired[:, :1]).all()
         assert abs(hired.mean() - chance[row]) < 4 * np.sqrt(0.25 / 600)
@@ -763,7 +763,7 @@ class TestFilesThatKeepTheBound:
         monkeypatch.setattr("evenhand.kernel.strata.MOST_CELLS", 40)
         with pytest.warns(eh.EvenhandWarning) as said:
             mapping.release(new, draw="balanced")
-        assert "cells that nobody had are too many to balance each of them" in str(said[-1].message)
+        assert "unseen cells are too many to balance each of them" in str(said[-1].message)
 
     @pytest.mark.parametrize("people", [40, 1500])
     def test_new_cells_are_counted_in_the_order_in_which_they_occur(self, people):
@@ -812,7 +812,7 @@ class TestFilesThatKeepTheBound:
 
     def test_rows_that_share_a_key_are_one_person(self, frame, mapping):
         twice = pd.concat([frame.head(400)] * 2, ignore_index=True)
-        with pytest.warns(eh.EvenhandWarning, match="400 of 800 rows share their id and their kind"):
+        with pytest.warns(eh.EvenhandWarning, match="400 of 800 rows share their id and their cell"):
             found = mapping.release(twice, key="id", draw="balanced")
         assert found["hired"][:400].tolist() == found["hired"][400:].tolist()
         off = (found["hired"] - chances(mapping, twice)).groupby(twice["sex"]).sum()

@@ -21,6 +21,7 @@ from hiring import people
 import evenhand as eh
 from evenhand.findings.document import signed
 from evenhand.findings.manifest import FileRecord
+from evenhand.render.sentences import paragraph
 
 pytestmark = pytest.mark.turns(4)
 
@@ -165,7 +166,7 @@ def written(mapping, folder, table="people.csv", out="out.csv", mode="release", 
 @pytest.mark.slow
 def test_what_was_written_stands(fitted, folder, mode, table, out):
     found = eh.verify_manifest(written(fitted, folder, table, out, mode), again=True)
-    assert found.stands, found.verdict
+    assert found.stands, paragraph(found.notes)
     assert found.table["agrees"].all()
     assert found.checks[-1].what == "output, run again"
     # Both orders of two groups are two rows in the manifest, and one comparison.
@@ -202,8 +203,8 @@ def test_any_mapping_is_accepted_and_any_changed_byte_refused(tmp_path, seed):
             flipped(tmp_path / name, rng)
             found = eh.verify_manifest(saved)
             assert not found.stands
-            assert f"the {what} " in found.verdict
-            assert name in found.verdict
+            assert f"the {what} " in paragraph(found.notes)
+            assert name in paragraph(found.notes)
             (tmp_path / name).write_bytes(content)
     assert eh.verify_manifest(saved).stands
 
@@ -237,7 +238,7 @@ def forged(saved, change):
 def test_what_is_stated_falsely_is_found_out(fitted, folder, change, said):
     found = eh.verify_manifest(forged(written(fitted, folder), change))
     assert not found.stands
-    assert said in found.verdict
+    assert said in paragraph(found.notes)
 
 
 ODD = [
@@ -284,7 +285,7 @@ def drawn(options):
 @pytest.mark.slow
 def test_rows_of_what_was_expanded_are_counted_in_both_files(fitted, folder):
     saved = forged(written(fitted, folder, mode="expand"), lambda d: d["counted"].update(rows=9, results=8))
-    found = eh.verify_manifest(saved).verdict
+    found = paragraph(eh.verify_manifest(saved).notes)
     assert "states 9 rows for the input, which has 200" in found
     assert "states 8 rows for the output" in found
 
@@ -308,7 +309,7 @@ def test_another_command_is_found_out_by_running_it_again(fitted, folder, change
     assert eh.verify_manifest(saved).stands
     found = eh.verify_manifest(saved, again=True)
     assert not found.stands
-    assert said in found.verdict
+    assert said in paragraph(found.notes)
 
 
 @pytest.mark.slow
@@ -325,9 +326,9 @@ def test_a_table_that_was_not_drawn_is_found_out(fitted, folder):
     assert eh.verify_manifest(saved).stands
     found = eh.verify_manifest(saved, again=True)
     assert not found.stands
-    assert "gives other bytes for the output; it was written with evenhand" in found.verdict
-    assert f"duckdb 0.0.1, pyarrow {pa.__version__}, and installed are evenhand" in found.verdict
-    assert f"duckdb {duckdb.__version__}, pyarrow {pa.__version__}" in found.verdict
+    assert "gives other bytes for the output; it was written with evenhand" in paragraph(found.notes)
+    assert f"duckdb 0.0.1, pyarrow {pa.__version__}, and installed are evenhand" in paragraph(found.notes)
+    assert f"duckdb {duckdb.__version__}, pyarrow {pa.__version__}" in paragraph(found.notes)
 
 
 @pytest.mark.slow
@@ -338,7 +339,7 @@ def test_an_edited_outcome_is_found_by_the_recount(fitted, folder):
     frame.to_csv(folder / "out.csv", index=False)
     manifest = eh.Manifest.load(saved)
     replace(manifest, output=FileRecord.of(folder / "out.csv", manifest.folder)).save(saved)
-    assert "the rates that are stated are not the file's" in eh.verify_manifest(saved).verdict
+    assert "the rates that are stated are not the file's" in paragraph(eh.verify_manifest(saved).notes)
 
 
 @pytest.mark.slow
@@ -355,11 +356,11 @@ def test_files_that_are_elsewhere(fitted, folder):
     places = {each: folder / "away" / at for each, at in given.items()}
     assert eh.verify_manifest(saved, **places).stands
     swapped = eh.verify_manifest(saved, **places | {"output": folder / "away" / "part-1.csv"})
-    assert "the output" in swapped.verdict
+    assert "the output" in paragraph(swapped.notes)
     single = eh.verify_manifest(
         saved, **places | {"input": folder / "away" / "part-?.csv", "mapping": places["output"]}
     )
-    assert "the mapping" in single.verdict
+    assert "the mapping" in paragraph(single.notes)
 
 
 @pytest.mark.slow
@@ -370,7 +371,7 @@ def test_a_sign_off_that_expired_since_is_said(fitted, folder):
     past = eh.SignOff("A. Byron", today - timedelta(9), "p", "w", today - timedelta(1))
     found = eh.verify_manifest(replace(manifest, sign_off=past))
     assert not found.stands
-    assert f"the sign-off by A. Byron expired on {past.expires}" in found.verdict
+    assert f"the sign-off by A. Byron expired on {past.expires}" in paragraph(found.notes)
     assert found.table["agrees"].sum() == len(found.checks) - 1
 
 
@@ -399,11 +400,11 @@ def test_binned_columns_and_learned_cells_stand(tmp_path, restore):
             changes = tmp_path / f"changes-{out}"
             saved = written(mapping, tmp_path, "people.parquet", out, restore=restore, changes=changes)
             found = eh.verify_manifest(saved, again=True)
-            assert found.stands, found.verdict
+            assert found.stands, paragraph(found.notes)
             assert [each.what for each in found.checks[-2:]] == ["output, run again", "changes, run again"]
             assert (found.manifest.realised is None) == (restore == "label" and problem is binned)
             flipped(changes, np.random.default_rng(5))
-            assert "the list of changes" in eh.verify_manifest(saved).verdict
+            assert "the list of changes" in paragraph(eh.verify_manifest(saved).notes)
 
 
 @pytest.mark.slow
@@ -413,7 +414,7 @@ def test_an_input_that_was_renamed_is_found_by_a_pattern(fitted, folder):
     assert eh.verify_manifest(saved, input=folder / "moved-*.csv").stands
     several = eh.verify_manifest(saved, input=folder / "part-*.csv")
     assert not several.stands
-    assert "there are 2 files for the input" in several.verdict
+    assert "there are 2 files for the input" in paragraph(several.notes)
 
 
 @pytest.mark.slow
@@ -439,6 +440,6 @@ def test_a_rate_that_is_stated_otherwise_is_told_by_group_and_outcome(fitted, fo
     saved.write_text(json.dumps(signed(given)))
     found = eh.verify_manifest(saved)
     assert not found.stands
-    assert f"after of group={row['group']['group']}, outcome {row['outcome']} is stated as" in found.verdict
+    assert f"after of group={row['group']['group']}, outcome {row['outcome']} is stated as" in paragraph(found.notes)
     rates = found.table.set_index("what").loc["the rates"]
     assert rates["stated"] == pytest.approx(rates["found"] + 0.25)

@@ -73,22 +73,12 @@ def _with_orders(problem: Problem, domain: Domain) -> Problem:
 
 
 def read_problem(path: Path) -> Problem:
+    """Read a problem file; the name of a study is meant where there is none."""
     from evenhand.spec import Problem
 
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise SpecError(
-            f"cannot read the problem {str(path)!r}: {error.strerror}; give a TOML file, or one of {list(STUDIES)}"
-        ) from None
-    except UnicodeDecodeError:
-        raise SpecError(
-            f"the problem {str(path)!r} is not text; a problem is written in TOML (is this a mapping?)"
-        ) from None
-    try:
-        return Problem.from_toml(text)
-    except SpecError as error:
-        raise SpecError(f"{path}: ", *error.pieces) from None
+    if not path.exists():
+        raise SpecError(f"there is no problem {str(path)!r}; give a TOML file, or one of {list(STUDIES)}")
+    return Problem.from_toml(path)
 
 
 def csv_text(frame: pd.DataFrame) -> bytes:

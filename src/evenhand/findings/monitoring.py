@@ -37,6 +37,7 @@ from evenhand.findings.theory import Judgement, judge, overall
 from evenhand.findings.theory.intervals import MET, UNDECIDED, VIOLATED
 from evenhand.render.finding import Finding
 from evenhand.render.section import Fact, Kind, Note, Section, Table
+from evenhand.render.sentences import sentence
 from evenhand.resources import Progress
 from evenhand.spec import Problem
 from evenhand.tables.transforming import Transformer
@@ -96,7 +97,7 @@ class Monitored(Finding):
         The same for all bounds together; None where nothing is bounded.
     weighed : bool
         Whether rows had weights, with which limits and intervals are approximate.
-    released : Note or None
+    released : str or None
         What tells that the mapping wrote this table itself: its people are no new ones; None where nothing does.
     sections : tuple of Section
         All of it as data, with what follows.
@@ -113,7 +114,7 @@ class Monitored(Finding):
     bounds: pd.DataFrame
     verdict: str | None
     weighed: bool
-    released: Note | None
+    released: str | None
     sections: tuple[Section, ...]
 
     @cached_property
@@ -186,6 +187,7 @@ def monitor(
         "drift": _drift_frame(moved),
         "bounds": _bounds_frame(judged),
     }
+    itself = released(None if met is None else met.counts)
     values: dict[str, Any] = {
         "people": int(rows.people.sum()),
         "confidence": confidence,
@@ -193,13 +195,13 @@ def monitor(
         "fitted": beside.same,
         "verdict": overall([each.verdict for each in judged]),
         "weighed": beside.now.weighed or beside.before.weighed,
-        "released": released(None if met is None else met.counts),
+        "released": None if itself is None else sentence(itself),
     }
     combinations = frames["coverage"].loc[frames["coverage"]["what"] == NEW_COMBINATION, "rows"].sum()
     values["in_new_cells"] = (float(combinations) + beside.people_with_new_values) / max(1, values["people"])
     values["expected_in_new_cells"] = None if met is None else new_cells_share(fitted, blind=problem.blind)
     notes = {
-        "batch": tuple(_batch_notes(values, uncounted)),
+        "batch": (*(() if itself is None else (itself,)), *_batch_notes(values, uncounted)),
         "drift": tuple(_drift_notes(moved)),
         "verdicts": tuple(_bound_notes(problem, judged, outcomes=outcomes)),
         "caveats": tuple(_caveats(problem, domain, values)),
@@ -292,8 +294,6 @@ def _bounds_frame(judged: Sequence[Judgement]) -> pd.DataFrame:
 
 
 def _batch_notes(values: dict[str, Any], uncounted: Sequence[Note]) -> Iterator[Note]:
-    if values["released"] is not None:
-        yield values["released"]
     if values["fitted"]:
         yield Note("batch.fitted")
     yield from uncounted

@@ -19,7 +19,6 @@ from evenhand.render.section import Note
 from evenhand.spec import AGAINST_TARGET, EVERYWHERE
 from evenhand.tolerances import ROUNDING
 
-
 HOLDS = {1: "verdict.holds", 2: "verdict.both_hold"}
 
 

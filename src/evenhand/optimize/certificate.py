@@ -28,7 +28,7 @@ Status = Literal["optimal", "feasible", "local"]
 STATUS = {"optimal": "certificate.optimal", "feasible": "certificate.feasible", "local": "certificate.local"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Certificate(Finding):
     """What is known of a mapping without trusting how it was found.
 
@@ -66,6 +66,10 @@ class Certificate(Finding):
     notes: tuple[str, ...] = ()
     history: tuple[float, ...] = ()
     without_confidence: float | None = None
+
+    def __repr__(self) -> str:
+        gap = "" if self.gap is None else f", gap {self.gap:.1e}"
+        return f"<Certificate: {self.status}, objective {self.objective:.7g}{gap}, violation {self.max_violation:.1e}>"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the certificate as plain values."""

@@ -21,6 +21,9 @@ class Finding:
         def sections(self) -> tuple[Section, ...]:
             """What was found, as data: a field or a property of every result."""
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {' '.join(self.sentences()[:1]) or 'nothing to report'}>"
+
     def __str__(self) -> str:
         return terminal.text(self.sections)
 

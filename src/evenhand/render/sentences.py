@@ -391,11 +391,11 @@ SENTENCES: dict[str, str] = {
     "rows.no_weights": "a model that takes no weights needs a draw: evenhand release",
     "options.drawn_seed": "the seed was drawn anew for this file",
     "balanced.kept": (
-        "balanced draws keep the released outcomes {groups}of everybody and of every cell within one person of their "
+        "balanced draws keep the released outcomes of everybody and of every cell{groups} within one person of their "
         "expectation, and every move within two; bounds hold in expectation for the fitted table (for another, see "
         "evenhand audit MAPPING TABLE)"
     ),
-    "balanced.groups": "of every group by {levels: and by }, ",
+    "balanced.groups": ", and of every group by {levels: and by },",
     "balanced.level": "{columns: × }",
     "balanced.weights": (
         "rows are balanced, not weights: the numbers of rows are within one of their expectation, while sums of "

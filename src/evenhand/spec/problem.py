@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -10,7 +11,8 @@ from typing import Any, Literal
 from evenhand import check
 from evenhand.data.domain import Value, same_level
 from evenhand.data.weighting import FREQUENCIES, WEIGHTS, Weighting
-from evenhand.errors import Made, Setting, SpecError, did_you_mean
+from evenhand.errors import Made, Setting, SpecError, StorageError, did_you_mean
+from evenhand.files import text_of
 from evenhand.render.finding import Finding
 from evenhand.render.section import Section
 from evenhand.spec import toml
@@ -308,9 +310,35 @@ class Problem(Finding):
         return toml.write(self)
 
     @classmethod
-    def from_toml(cls, text: str) -> Problem:
-        """Read a statement from TOML; a misspelt key is an error that suggests the right one."""
-        return cls(**toml.read(text, cls))
+    def from_toml(cls, source: str | os.PathLike[str]) -> Problem:
+        """Read a problem from TOML: the text itself, or a file. A misspelt key is an error that suggests the right one.
+
+        Parameters
+        ----------
+        source : str or path
+            A string with a line break or an ``=`` is TOML, as that of every problem is; any other string is the path
+            of a file, and so is every ``pathlib.Path``.
+
+        Examples
+        --------
+        >>> import evenhand as eh, pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "problem.toml")
+        >>> problem = eh.datasets.load("compas").problem
+        >>> _ = path.write_text(problem.to_toml())
+        >>> eh.Problem.from_toml(path) == eh.Problem.from_toml(problem.to_toml()) == problem
+        True
+        """
+        if not isinstance(source, os.PathLike) and not _names_file(check.text("source", source)):
+            return cls(**toml.read(source, cls))
+        path = check.path("source", source)
+        try:
+            text = text_of(path, "the problem")
+        except StorageError as error:
+            raise SpecError(*error.pieces) from None
+        try:
+            return cls(**toml.read(text, cls))
+        except SpecError as error:
+            raise SpecError(f"{path}: ", *error.pieces) from None
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
@@ -537,6 +565,11 @@ class Problem(Finding):
                 'confidence does not cover suppress_protected="alternating", whose optima are local; write "fixed", or '
                 "leave out confidence"
             )
+
+
+def _names_file(source: str) -> bool:
+    """Whether a string is no TOML of a problem, which has several keys, but the path of a file."""
+    return bool(source.strip()) and "\n" not in source and "=" not in source
 
 
 def check_problem(problem: Any) -> None:

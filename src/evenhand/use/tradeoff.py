@@ -42,6 +42,7 @@ from evenhand.optimize.solve import Clock, from_tight, solve_along
 from evenhand.optimize.tabulate import tabulated
 from evenhand.render.chart import Picture
 from evenhand.render.finding import Finding
+from evenhand.render.numbers import written
 from evenhand.render.section import Chart, Column, Fact, Kind, Line, Note, Point, Section, Table
 from evenhand.resources import Progress, heeding
 from evenhand.spec import Problem, check_problem, weighted_by, weighting_of
@@ -223,8 +224,9 @@ class Frontier(Finding):
         return dict(zip(self.edges[self.budget_column].tolist(), found, strict=True))
 
     def __repr__(self) -> str:
+        smallest = written(self.smallest_feasible, "number")
         counted = ", ".join(f"{n} {status}" for status, n in self.frame["status"].value_counts().items())
-        return f"<Frontier of {len(self.frame)} points ({counted}): smallest feasible ε {self.smallest_feasible}>"
+        return f"<Frontier of {len(self.frame)} points ({counted}): smallest feasible ε {smallest}>"
 
 
 def _edge_lines(row: dict[Hashable, Any], panel: str | None) -> Iterator[Line]:

@@ -14,7 +14,6 @@ from evenhand.findings.verified import verified
 from evenhand.mapping import Mapping
 from evenhand.render.finding import Finding
 from evenhand.render.section import Note, Section
-from evenhand.render.sentences import paragraph
 from evenhand.tolerances import AGREEMENT
 
 CLAIMED = ("status", "objective", "lower_bound", "gap", "max_violation", "row_error")
@@ -26,9 +25,6 @@ class Verification(Finding):
 
     stands: bool
     sections: tuple[Section, ...]
-
-    def __repr__(self) -> str:
-        return f"<Verification: {paragraph(note for section in self.sections for note in section.notes)}>"
 
 
 def verify_mapping(path: str | os.PathLike[str]) -> Verification:

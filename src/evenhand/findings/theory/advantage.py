@@ -66,7 +66,7 @@ class Estimator:
         return max(0.0, self.advantage - 1)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Advantage(Finding):
     """How well the group can be guessed from the outcome, before and after.
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ON_AVERAGE = Note("caveat.budgets_on_average")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Applying(Finding):
     """The bounds on distortion at apply time, and what is achieved.
 

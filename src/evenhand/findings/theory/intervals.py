@@ -108,7 +108,7 @@ INTERVALS: dict[str, Kind] = {
 """The columns of the rates of a hold-out."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HoldOut(Finding):
     """The released outcome on rows not used for fitting, with intervals that hold all at once.
 
@@ -337,7 +337,7 @@ def _small_notes(counts: Counts, people: Numbers, width: Numbers, wide: float) -
             yield Note("small.wide", fields, (levels,))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SmallGroups(Finding):
     """Which groups are too small to say much about.
 

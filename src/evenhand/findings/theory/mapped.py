@@ -27,7 +27,7 @@ from evenhand.tables import Frame
 from evenhand.tables.transforming import Missing, Transformer, Unseen
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Theory(Finding):
     """What the paper's propositions, and data beside them, say of a mapping.
 
@@ -179,6 +179,10 @@ class Theory(Finding):
         """The groups too small to say much about."""
         counts, kernel = self._grouped
         return small_groups(counts, group_rates(counts, kernel), width=width, confidence=confidence)
+
+    def __repr__(self) -> str:
+        parts = "advantage, applying, robustness, bootstrap, draw_spread, small_groups, holdout"
+        return f"<Theory of {len(self.counts.groups.cells)} groups: {parts}>"
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:

@@ -49,7 +49,7 @@ LARGEST_L1 = 2.0
 """The largest ℓ1 distance between two distributions: a bound of this much says nothing."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Robustness(Finding):
     """What the proposition of section 3.5 proves about a table's population.
 

@@ -43,7 +43,7 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Of the realised largest ratio over simulated releases."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bootstrap(Finding):
     """How much the achieved rates would move had other people been in the table; the mapping stays as it is.
 
@@ -151,7 +151,7 @@ def blocks(total: int, width: int) -> Iterator[int]:
         yield min(step, total - start)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DrawSpread(Finding):
     """How much the realized rates of one release vary with the draws alone.
 
