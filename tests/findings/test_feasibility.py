@@ -12,7 +12,7 @@ from oracle import Dense
 import evenhand as eh
 from evenhand.errors import SolverError
 from evenhand.findings.feasibility import raised
-from evenhand.optimise.solve import edges
+from evenhand.optimize.solve import edges
 
 
 def is_feasible(problem, counts):

@@ -17,11 +17,10 @@ from fits import shared_fit
 from formulations import DISTORTIONS, MODES, PARITIES, one_way, table
 
 import evenhand as eh
-from evenhand import verifier
+from evenhand import storage, verifier
 from evenhand.findings.proof import write_infeasible
-from evenhand.optimise.compile import compile_problem
-from evenhand.optimise.program import Multipliers
-from evenhand.use import storage
+from evenhand.optimize.compile import compile_problem
+from evenhand.optimize.program import Multipliers
 
 pytestmark = pytest.mark.whole
 

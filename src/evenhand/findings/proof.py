@@ -24,8 +24,8 @@ from evenhand.files import replace_file
 from evenhand.findings.assurance import says_nothing
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import ParityAchieved, achieved
-from evenhand.optimise.certificate import Certificate, bounding
-from evenhand.optimise.compile import (
+from evenhand.optimize.certificate import Certificate, bounding
+from evenhand.optimize.compile import (
     Barring,
     Compiled,
     allowed_moves,
@@ -35,8 +35,8 @@ from evenhand.optimise.compile import (
     entry_multipliers,
     free_event,
 )
-from evenhand.optimise.program import Multipliers, least_price
-from evenhand.optimise.tabulate import tabulated
+from evenhand.optimize.program import Multipliers, least_price
+from evenhand.optimize.tabulate import tabulated
 from evenhand.spec import (
     AGAINST_TARGET,
     EVERYWHERE,

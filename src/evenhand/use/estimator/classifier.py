@@ -16,6 +16,8 @@ from evenhand.arrays import Numbers
 from evenhand.data.domain import same_level
 from evenhand.data.weighting import SURVEY
 from evenhand.errors import DataError, MissingExtraError, SpecError, some_of, warn
+from evenhand.fitting import warn_of_bounds
+from evenhand.mapping import Mapping
 from evenhand.spec import PairwiseParity, Parity, Problem
 from evenhand.spec.distance import Difference
 from evenhand.tables import Frame, arrays, as_levels, read, returned
@@ -32,8 +34,6 @@ from evenhand.use.estimator.conventions import (
 from evenhand.use.estimator.over_mapping import WAYS, Way, has_probabilities, likeliest, scores_over
 from evenhand.use.estimator.preprocessor import OptimizedPreprocessor
 from evenhand.use.estimator.preprocessor import People as Read
-from evenhand.use.fitting import warn_of_bounds
-from evenhand.use.mapping import Mapping
 from evenhand.use.oneline import WEIGHT, Calibrated, People, Wanted, fit_one_line, scored_out_of_fold
 from evenhand.use.scoring import probabilities
 from evenhand.use.training import NEEDED, fitted_on, last_step, takes_weights
