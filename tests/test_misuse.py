@@ -366,7 +366,7 @@ VALID: dict[str, Callable[[World], Call]] = {
     "PooledLevels": lambda w: (eh.PooledLevels, {"fewer_than": 2, "into": "other"}),
     "PooledLevels:keep": lambda w: (eh.PooledLevels, {"keep": ["old"], "into": "other"}),
     "Problem": lambda w: (eh.Problem, w.given),
-    "Problem.from_toml": lambda w: (eh.Problem.from_toml, {"text": w.problem.to_toml()}),
+    "Problem.from_toml": lambda w: (eh.Problem.from_toml, {"source": w.problem.to_toml()}),
     "Problem.schema": lambda w: (eh.Problem.schema, {}),
     "Problem.to_toml": lambda w: (w.problem.to_toml, {}),
     "Problem.with_bounds": lambda w: (w.problem.with_bounds, {"change": lambda bound: 0.3}),
@@ -406,6 +406,22 @@ VALID: dict[str, Callable[[World], Call]] = {
     "TotalVariation": lambda w: (eh.TotalVariation, {}),
     "UserDistance": lambda w: (eh.UserDistance, {"function": lambda p, q: np.abs(p - q), "name": "difference"}),
     # Fitting.
+    "propose": lambda w: (
+        eh.propose,
+        {
+            "table": w.frame,
+            "protected": ["sex"],
+            "outcome": "hired",
+            "features": ["age"],
+            "cells": "levels",
+            "favourable": 1,
+            "weights": "w",
+            "frequencies": None,
+            "missing_values": ["?"],
+            "csv": None,
+            **TOLD,
+        },
+    ),
     "compare": lambda w: (
         eh.compare,
         {
@@ -543,6 +559,8 @@ VALID: dict[str, Callable[[World], Call]] = {
         },
     ),
     "Manifest.as_dict": lambda w: (w.manifest.as_dict, {}),
+    "Manifest.sentences": lambda w: (w.manifest.sentences, {}),
+    "Manifest.to_markdown": lambda w: (w.manifest.to_markdown, {}),
     "Manifest.to_json": lambda w: (w.manifest.to_json, {}),
     "Manifest.from_json": lambda w: (
         eh.Manifest.from_json,
@@ -1004,6 +1022,9 @@ CALLED = {
     "given": ("given of", "sign-off"),
     "beside": ("beside", "the row", "column"),
     "done": ("done",),
+    "protected": ("protected", "column"),
+    "features": ("features", "column"),
+    "source": ("TOML", "the problem", "source"),
     "rows": ("table", "frame", "hold-out", "rows", "conditional"),
 }
 """What errors call a parameter where they do not say its name."""

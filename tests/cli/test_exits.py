@@ -162,7 +162,7 @@ def test_a_missing_package(folder):
 def test_complaints_and_progress_stay_off_the_output(fitted):
     (fitted / "new.csv").write_text("group,score,hired\nb,7,0\n")
     result = evenhand("--verbose", "apply", "fine.mapping", "new.csv", "--out", "n.csv", "--json", cwd=fitted)
-    assert document(result)["unseen"] == 1
+    assert document(result)["rows"]["unseen"] == 1
     assert "Note: 1 of 1 rows" in flat(result.stderr)
     assert "reading the mapping" in result.stderr
     silent = evenhand("apply", "fine.mapping", "people.csv", "--out", "s.csv", "--json", cwd=fitted)

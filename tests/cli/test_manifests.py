@@ -177,7 +177,7 @@ def test_a_release_that_is_stopped_while_its_rates_are_counted_leaves_nothing(fi
         assert not (fitted / "new.csv").exists()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("evenhand.use.manifests.held", stopped)
+    monkeypatch.setattr("evenhand.use.manifests.file_rates", stopped)
     assert inside(*RELEASE, "--changes", "listed.csv").returncode == 130
     assert {path.name for path in fitted.iterdir()} == before
 

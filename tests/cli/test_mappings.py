@@ -113,7 +113,7 @@ class TestTransform:
             arguments = ("apply", "fine.mapping", f"{name}.csv", "--key", "id", "--out", f"{name}-new.csv")
             result = inside(*arguments)
             assert result.returncode == 0, result.stderr
-            assert "rows that share a key share one draw" in flat(result.stdout)
+            assert "rows with the same id share one draw" in flat(result.stdout)
         first, second = (pd.read_csv(fitted / f"{name}-new.csv") for name in ("keyed", "backwards"))
         assert first.equals(second[::-1].reset_index(drop=True))
         assert (first.groupby(["id", frame["group"], frame["score"]])["score"].nunique() == 1).all()

@@ -20,7 +20,7 @@ def test_it_is_shown_or_written(folder, inside):
     complained(inside("schema", "--out", "own.json"), "exists already")
     found = document(inside("schema", "--json"))
     assert found["schema"] == eh.Problem.schema()
-    assert found["written"] == {"schema": None}
+    assert found["written"]["schema"] is None
 
 
 @pytest.mark.slow

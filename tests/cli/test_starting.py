@@ -38,14 +38,11 @@ def test_the_features_that_were_asked_for(folder, inside):
     frame = small_frame().assign(region=["north", "south"] * 100, age=range(20, 220))
     frame.to_csv(folder / "wide.csv", index=False)
     options = ("--protected", "group", "--outcome", "hired", "--features", "age,region", "--json")
-    found = document(inside("init", "wide.csv", *options))
-    assert [(f["column"], f["rule"]) for f in found["chosen"]["features"]] == [
-        ("age", "ordinal"),
-        ("region", "nominal"),
-    ]
-    assert found["chosen"]["left_out"] == [{"column": "score", "why": "not asked for"}]
-    assert "#   score: not asked for" in found["chosen"]["toml"]
-    problem = eh.Problem.from_toml(found["chosen"]["toml"])
+    found = document(inside("init", "wide.csv", *options))["chosen"]
+    assert [(f["column"], f["rule"]) for f in found["features"]] == [("age", "ordinal"), ("region", "nominal")]
+    assert found["left_out"] == [{"column": "score", "why": "not asked for"}]
+    assert "#   score: not asked for" in found["toml"]
+    problem = eh.Problem.from_toml(found["toml"])
     assert list(problem.bins) == ["age"]
     assert (folder / "problem.toml").read_text() == found["toml"]
 

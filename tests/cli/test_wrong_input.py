@@ -29,7 +29,11 @@ def made(nothing_written):
 
 class TestProblems:
     def test_files_that_are_not_there(self, inside):
-        complained(inside("fit", "nowhere.toml", "people.csv"), "nowhere.toml", "No such file")
+        complained(
+            inside("fit", "nowhere.toml", "people.csv"),
+            "there is no problem 'nowhere.toml'; give a TOML file",
+            "compas",
+        )
         complained(inside("fit", "fine.toml", "nowhere.csv"), "no file 'nowhere.csv'")
         complained(inside("fit", "fine.toml"), "needs a table")
         complained(inside("theory", "nowhere.mapping"), "No such file")

@@ -1,6 +1,7 @@
 import copy
 import pickle
 from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -123,10 +124,30 @@ def test_bad_thresholds_in_toml(adult, old, new, words):
         eh.Problem.from_toml(text.replace(old, new))
 
 
-@pytest.mark.parametrize(("text", "words"), [(b"x = 1", "not bytes"), ("problem.toml", "looks like a path")])
-def test_not_the_text_of_a_document(text, words):
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (b"x = 1", "must be"),
+        ("no/such.toml", "cannot read the problem 'no/such.toml'"),
+        (Path("a = b"), "cannot read the problem 'a = b'"),
+        ("a = 1", "no key 'a'"),
+        ("", "protected"),
+    ],
+)
+def test_no_problem(source, words):
     with pytest.raises(eh.SpecError, match=words):
-        eh.Problem.from_toml(text)
+        eh.Problem.from_toml(source)
+
+
+@pytest.mark.parametrize("named", [str, Path])
+def test_a_problem_in_a_file(adult, tmp_path, named):
+    path = tmp_path / "adult=1.toml"
+    path.write_text(adult.problem.to_toml(), encoding="utf-8")
+    plain = path.rename(tmp_path / "adult") if named is str else path
+    assert eh.Problem.from_toml(named(plain)) == adult.problem
+    plain.write_text("a = 1")
+    with pytest.raises(eh.SpecError, match=r"adult.*: the problem has no key 'a'"):
+        eh.Problem.from_toml(named(plain))
 
 
 @pytest.mark.parametrize("level", [0, 1, False, True, "yes", "0", 'may"be', "", 2**63, np.int64(1), np.True_])

@@ -21,7 +21,6 @@ from hiring import people
 import evenhand as eh
 from evenhand.findings.document import signed
 from evenhand.findings.manifest import FileRecord
-from evenhand.render.sentences import paragraph
 
 pytestmark = pytest.mark.turns(4)
 
@@ -166,7 +165,7 @@ def written(mapping, folder, table="people.csv", out="out.csv", mode="release", 
 @pytest.mark.slow
 def test_what_was_written_stands(fitted, folder, mode, table, out):
     found = eh.verify_manifest(written(fitted, folder, table, out, mode), again=True)
-    assert found.stands, paragraph(found.notes)
+    assert found.stands, said_of(found)
     assert found.table["agrees"].all()
     assert found.checks[-1].what == "output, run again"
     # Both orders of two groups are two rows in the manifest, and one comparison.
@@ -203,8 +202,8 @@ def test_any_mapping_is_accepted_and_any_changed_byte_refused(tmp_path, seed):
             flipped(tmp_path / name, rng)
             found = eh.verify_manifest(saved)
             assert not found.stands
-            assert f"the {what} " in paragraph(found.notes)
-            assert name in paragraph(found.notes)
+            assert f"the {what} " in said_of(found)
+            assert name in said_of(found)
             (tmp_path / name).write_bytes(content)
     assert eh.verify_manifest(saved).stands
 
@@ -229,7 +228,7 @@ def forged(saved, change):
         (lambda d: d["realised"].update(kept=None), "kept is stated as None"),
         (lambda d: d["realised"].update(violated=17), "violated is stated as 17"),
         (lambda d: d["realised"].update(verdict="all is well"), "verdict is stated as 'all is well'"),
-        (lambda d: d.update(realised=None), "it states no rates"),
+        (lambda d: d.update(realised=None), "the manifest states no rates"),
         (lambda d: d.update(fingerprint="0" * 64), "another fingerprint"),
         (lambda d: d.update(mode="apply", options=drawn(d["options"])), "states rates that cannot be counted"),
     ],
@@ -238,7 +237,7 @@ def forged(saved, change):
 def test_what_is_stated_falsely_is_found_out(fitted, folder, change, said):
     found = eh.verify_manifest(forged(written(fitted, folder), change))
     assert not found.stands
-    assert said in paragraph(found.notes)
+    assert said in said_of(found)
 
 
 ODD = [
@@ -278,6 +277,11 @@ def test_whatever_stands_in_a_signed_manifest_is_no_crash(fitted, folder):
     assert refused > 40
 
 
+def said_of(found):
+    """What a manifest that was checked again is said to be."""
+    return "; ".join(found.sentences("verification"))
+
+
 def drawn(options):
     return {name: value for name, value in options.items() if name != "weights"}
 
@@ -285,7 +289,7 @@ def drawn(options):
 @pytest.mark.slow
 def test_rows_of_what_was_expanded_are_counted_in_both_files(fitted, folder):
     saved = forged(written(fitted, folder, mode="expand"), lambda d: d["counted"].update(rows=9, results=8))
-    found = paragraph(eh.verify_manifest(saved).notes)
+    found = said_of(eh.verify_manifest(saved))
     assert "states 9 rows for the input, which has 200" in found
     assert "states 8 rows for the output" in found
 
@@ -309,7 +313,7 @@ def test_another_command_is_found_out_by_running_it_again(fitted, folder, change
     assert eh.verify_manifest(saved).stands
     found = eh.verify_manifest(saved, again=True)
     assert not found.stands
-    assert said in paragraph(found.notes)
+    assert said in said_of(found)
 
 
 @pytest.mark.slow
@@ -326,9 +330,9 @@ def test_a_table_that_was_not_drawn_is_found_out(fitted, folder):
     assert eh.verify_manifest(saved).stands
     found = eh.verify_manifest(saved, again=True)
     assert not found.stands
-    assert "gives other bytes for the output; it was written with evenhand" in paragraph(found.notes)
-    assert f"duckdb 0.0.1, pyarrow {pa.__version__}, and installed are evenhand" in paragraph(found.notes)
-    assert f"duckdb {duckdb.__version__}, pyarrow {pa.__version__}" in paragraph(found.notes)
+    assert "gives other bytes for the output; it was written with evenhand" in said_of(found)
+    assert f"duckdb 0.0.1, pyarrow {pa.__version__}, and installed are evenhand" in said_of(found)
+    assert f"duckdb {duckdb.__version__}, pyarrow {pa.__version__}" in said_of(found)
 
 
 @pytest.mark.slow
@@ -339,7 +343,7 @@ def test_an_edited_outcome_is_found_by_the_recount(fitted, folder):
     frame.to_csv(folder / "out.csv", index=False)
     manifest = eh.Manifest.load(saved)
     replace(manifest, output=FileRecord.of(folder / "out.csv", manifest.folder)).save(saved)
-    assert "the rates that are stated are not the file's" in paragraph(eh.verify_manifest(saved).notes)
+    assert "the rates that are stated are not the file's" in said_of(eh.verify_manifest(saved))
 
 
 @pytest.mark.slow
@@ -356,11 +360,11 @@ def test_files_that_are_elsewhere(fitted, folder):
     places = {each: folder / "away" / at for each, at in given.items()}
     assert eh.verify_manifest(saved, **places).stands
     swapped = eh.verify_manifest(saved, **places | {"output": folder / "away" / "part-1.csv"})
-    assert "the output" in paragraph(swapped.notes)
+    assert "the output" in said_of(swapped)
     single = eh.verify_manifest(
         saved, **places | {"input": folder / "away" / "part-?.csv", "mapping": places["output"]}
     )
-    assert "the mapping" in paragraph(single.notes)
+    assert "the mapping" in said_of(single)
 
 
 @pytest.mark.slow
@@ -371,7 +375,7 @@ def test_a_sign_off_that_expired_since_is_said(fitted, folder):
     past = eh.SignOff("A. Byron", today - timedelta(9), "p", "w", today - timedelta(1))
     found = eh.verify_manifest(replace(manifest, sign_off=past))
     assert not found.stands
-    assert f"the sign-off by A. Byron expired on {past.expires}" in paragraph(found.notes)
+    assert f"the sign-off by A. Byron expired on {past.expires}" in said_of(found)
     assert found.table["agrees"].sum() == len(found.checks) - 1
 
 
@@ -400,11 +404,11 @@ def test_binned_columns_and_learned_cells_stand(tmp_path, restore):
             changes = tmp_path / f"changes-{out}"
             saved = written(mapping, tmp_path, "people.parquet", out, restore=restore, changes=changes)
             found = eh.verify_manifest(saved, again=True)
-            assert found.stands, paragraph(found.notes)
+            assert found.stands, said_of(found)
             assert [each.what for each in found.checks[-2:]] == ["output, run again", "changes, run again"]
             assert (found.manifest.realised is None) == (restore == "label" and problem is binned)
             flipped(changes, np.random.default_rng(5))
-            assert "the list of changes" in paragraph(eh.verify_manifest(saved).notes)
+            assert "the list of changes" in said_of(eh.verify_manifest(saved))
 
 
 @pytest.mark.slow
@@ -414,7 +418,7 @@ def test_an_input_that_was_renamed_is_found_by_a_pattern(fitted, folder):
     assert eh.verify_manifest(saved, input=folder / "moved-*.csv").stands
     several = eh.verify_manifest(saved, input=folder / "part-*.csv")
     assert not several.stands
-    assert "there are 2 files for the input" in paragraph(several.notes)
+    assert "there are 2 files for the input" in said_of(several)
 
 
 @pytest.mark.slow
@@ -440,6 +444,6 @@ def test_a_rate_that_is_stated_otherwise_is_told_by_group_and_outcome(fitted, fo
     saved.write_text(json.dumps(signed(given)))
     found = eh.verify_manifest(saved)
     assert not found.stands
-    assert f"after of group={row['group']['group']}, outcome {row['outcome']} is stated as" in paragraph(found.notes)
+    assert f"after of group={row['group']['group']}, outcome {row['outcome']} is stated as" in said_of(found)
     rates = found.table.set_index("what").loc["the rates"]
     assert rates["stated"] == pytest.approx(rates["found"] + 0.25)

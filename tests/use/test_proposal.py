@@ -295,7 +295,7 @@ class TestProposal:
         assert found.problem.features == ("fine",)
         assert left_out(found) == {
             "strong": "would make too many small cells: fewer than 10 people each on average",
-            "noise": "tells too little about the outcome beyond the features above",
+            "noise": "explains too little of the outcome beyond the features above",
         }
         with pytest.raises(eh.SpecError, match="too many small cells"):
             proposed(frame[:100], protected=["sex"], outcome="hired")

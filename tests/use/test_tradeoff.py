@@ -457,7 +457,7 @@ class TestChart:
 
 
 def test_it_says_what_it_is(figure):
-    assert repr(figure).startswith("<Frontier of 50 points (35 optimal, 15 infeasible): smallest feasible ε 0.2109")
+    assert repr(figure).startswith("<Frontier of 50 points (35 optimal, 15 infeasible): smallest feasible ε 0.211>")
 
 
 def around(mapping, points=6):

@@ -32,10 +32,18 @@ COMMANDS = {
     "explain": "explain m.mapping people.csv --where row=4",
     "monitor": "monitor m.mapping others.csv --history history.jsonl",
     "verify": "verify m.proof",
+    "verify a mapping": "verify m.mapping",
+    "sql": "sql m.mapping --dialect duckdb --table people --key counted --out query.sql",
     "verify a manifest": "verify released.csv.manifest.json",
     "report": "report m.mapping --out report.html --points 3",
     "evidence": "evidence m.mapping --out evidence --table people.csv",
     "compare": "compare m.mapping m.mapping",
+}
+# Commands that are about no problem.
+ALONE = {
+    "example": "example loans --out loans.csv",
+    "schema": "schema --out problem.schema.json",
+    "demo": "demo compas",
 }
 # What differs between runs, machines and versions.
 VOLATILE = re.compile(r"seconds|sha256|digest|bytes|version|written_at|created|time|platform|checksum")
@@ -140,10 +148,22 @@ def test_documents(name, tmp_path, run, request):
 @pytest.mark.filterwarnings("ignore")
 def test_wording(name, tmp_path, run, request):
     for command, code, text in answers(PROBLEMS[name], tmp_path, run):
-        lines = (line.rstrip() for line in CHANGING.sub("…", text).splitlines())
-        found = "\n".join([f"exit code {code}", *lines, ""])
-        file = HERE / "text" / name / f"{command.replace(' ', '-')}.txt"
-        if request.config.getoption("golden"):
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(found, encoding="utf-8")
-        assert found == file.read_text(encoding="utf-8"), f"{name}: {command}"
+        compare_text(name, command, code, text, golden=request.config.getoption("golden"))
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("command", ALONE)
+def test_wording_of_what_needs_no_problem(command, run, request):
+    code, text = run(ALONE[command])
+    compare_text("alone", command, code, text, golden=request.config.getoption("golden"))
+
+
+def compare_text(name, command, code, text, *, golden):
+    """Compare what a command says with its file, or write that anew."""
+    lines = (line.rstrip() for line in CHANGING.sub("…", text).splitlines())
+    found = "\n".join([f"exit code {code}", *lines, ""])
+    file = HERE / "text" / name / f"{command.replace(' ', '-')}.txt"
+    if golden:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(found, encoding="utf-8")
+    assert found == file.read_text(encoding="utf-8"), f"{name}: {command}"
