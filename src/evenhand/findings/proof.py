@@ -30,11 +30,9 @@ from evenhand.optimize.compile import (
     Compiled,
     allowed_moves,
     barred_outcomes,
-    budget_multipliers,
     compile_problem,
-    entry_multipliers,
-    free_event,
 )
+from evenhand.optimize.compile.inverse import budget_multipliers, entry_multipliers, free_event
 from evenhand.optimize.program import Multipliers, least_price
 from evenhand.optimize.tabulate import tabulated
 from evenhand.spec import (
@@ -43,10 +41,10 @@ from evenhand.spec import (
     Comparisons,
     Features,
     Problem,
-    WithMargin,
     comparisons,
     outcome_given_features,
 )
+from evenhand.spec.margins import WithMargin
 
 CONSERVATIVE = 1 - 1e-6
 """Of an excess in floating point this share is claimed."""

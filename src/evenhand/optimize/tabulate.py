@@ -20,7 +20,6 @@ from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import parity_achieved
 from evenhand.kernel.draws import DRAW_BITS
 from evenhand.optimize.compile import moves_of_records, refuse_beyond_memory
-from evenhand.render.sentences import sentence
 from evenhand.resources import BLOCK, heed
 from evenhand.spec import (
     Conditional,
@@ -69,6 +68,8 @@ def _check_parity(problem: Problem, counts: Counts) -> None:
     for parity in problem.parity:
         part = comparisons(parity, counts)
         if not len(part):
+            from evenhand.render.sentences import sentence
+
             reasons = "; ".join(map(sentence, part.left_out))
             raise DataError(f"{type(parity).__name__} bounds nothing in this table: {reasons}")
         if not problem.observed_only and parity.released and part.segments is not None:

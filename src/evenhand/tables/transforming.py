@@ -11,10 +11,10 @@ import math
 import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,10 @@ from evenhand.kernel.draws import Spaced, balanced_draws, keyed_draws, seeded_dr
 from evenhand.kernel.strangers import KEPT, Policies, Policy, Strangers
 from evenhand.kernel.strata import MOST_CELLS, Allotted, Strata
 from evenhand.resources import each_of, in_blocks
-from evenhand.spec import Nest
-from evenhand.tables import Coded, Encoded, Lookup, Placed, Record, Restore, Restoring, Table
+from evenhand.spec.nesting import Nest
+from evenhand.tables import Coded, Encoded, Restore, Restoring, Table
+from evenhand.tables.keys import key_texts
+from evenhand.tables.person import Lookup, Placed, Record
 
 Mode = Literal["release", "apply"]
 Unseen = Literal["typical", "keep", "error"]
@@ -42,7 +44,7 @@ SeedOrigin = Literal["given", "drawn", "default"]
 Levels = Callable[[str], Cells]
 """The level of each kind of rows in a column."""
 
-Draws = Callable[[slice], Cells]
+BlockDraws = Callable[[slice], Cells]
 """The draws of a block of rows: what is never held for all rows at once need not be."""
 
 
@@ -85,57 +87,127 @@ FRESH_BITS = 128
 
 @dataclass(frozen=True)
 class How:
-    """How results are drawn and written: the options that release and apply share."""
+    """The options of one draw, settled: what is left open in :class:`Draws` is decided."""
 
     seed: int
     key: str | None = None
     draw: Draw = "independent"
     unseen: Unseen | None = None
     restore: Restoring = Restoring.SAMPLE
+    missing: Missing | None = None
     seed_origin: SeedOrigin = "given"
     draw_asked: bool = True
-
-    def __post_init__(self) -> None:
-        check.one_of("draw", self.draw, get_args(Draw))
-        check.one_of("unseen", self.unseen, (None, *get_args(Unseen)))
-        check.one_of("restore", self.restore, get_args(Restore))
-        object.__setattr__(self, "restore", Restoring(self.restore))
-        if self.key is not None and not isinstance(self.key, str):
-            raise check.refused("key", "the name of a column", self.key)
 
     @property
     def balanced(self) -> bool:
         """Whether the rows of a source are drawn together."""
         return self.draw == "balanced"
 
-    @classmethod
-    def of(cls, seed: int | None, **options: Any) -> How:
-        """Take a seed as users give it: None is fresh randomness."""
-        if seed is None:
-            return cls(secrets.randbits(FRESH_BITS), seed_origin="drawn", **options)
-        return cls(check.seed("seed", seed, or_none=True), **options)
 
-    @classmethod
-    def of_release(cls, seed: int | None, *, key: str | None, draw: Draw | None, **options: Any) -> How:
-        """Take the options of a release, where None is the default.
+@dataclass(frozen=True)
+class Draws:
+    """The options of a draw: ``release``, ``apply``, ``expand``, ``person`` and queries take them, or each by its name.
 
-        With a key draws are independent, from the same seed everywhere: they must not depend on who else is in the
-        table. Without one they are balanced, from a fresh seed.
-        """
-        options |= {"key": key, "draw_asked": draw is not None}
-        options["draw"] = ("balanced" if key is None else "independent") if draw is None else draw
-        if seed is None and key is not None:
-            return cls(DEFAULT_SEED, seed_origin="default", **options)
-        how = cls.of(seed, **options)
-        if how.seed_origin == "drawn":
-            logging.getLogger("evenhand").info("release draws with the fresh seed %d", how.seed)
-        return how
+    Parameters
+    ----------
+    seed : int, None or "default"
+        Makes draws repeatable: the same seed, table and options give the same result. None takes a fresh one, which the
+        logger ``evenhand`` has at level INFO and a result in a file in its ``options``. By default the seed is 0, so
+        that a person gets the same result wherever they are drawn; but a release of a table without ``key`` takes a
+        fresh one. Without ``key`` draws go by position, so give each batch a seed of its own. Choose a seed before you
+        see any result.
+    key : str, optional
+        A column that says who a row is. A row's draw then depends on its key, the seed and the mode alone: the same
+        person gets the same draw in any order, in any table, from any engine. Rows that share a key share a draw.
+    draw : {"balanced", "independent"}, optional
+        ``balanced``, the default of a release of a table without ``key``: all rows are drawn together. The number of
+        people with each outcome is its expectation rounded down or up: in every cell (d, x, y), in every group and
+        segment that parity compares, and in total. Each move is within two of its expectation. Each person's
+        probabilities stay the same, but a row's result depends on the other rows. Not everything can be balanced: not
+        groups that cross, released segments, groups of a blind mapping, rows that share a key, very many new cells. The
+        rest is, with a warning if you wrote ``draw="balanced"``; by default the logger ``evenhand`` has it. In apply
+        mode no outcome is drawn: the number of rows with the same (d, x) that make each move is its expectation rounded
+        down or up. Spark, SQL and single people have no balanced draws.
+        ``independent``, the default everywhere else: each row is drawn on its own.
+    unseen : {"typical", "keep", "error"}, optional
+        What to do with rows whose (d, x, y) was not in the table that was fitted. ``typical``, the default: they keep
+        their features and draw ŷ as the fitted people of their group and outcome do on average, mixed with staying as
+        far as their own budgets ask; where D is suppressed, from p(ŷ|x), or from p(ŷ) where nobody had x. ``keep``:
+        they stay as they are (where D is suppressed, with ŷ from p(ŷ|x)). A row of a group that was not fitted (unless
+        D is suppressed, or not read), or with a value that is no level, stays as it is.
+    missing : {"level", "error"}, optional
+        What a missing value is in a column where the fitted table had none: ``level``, one that nobody had, so that its
+        row is an unseen one (as a rule kept as it is, and counted), or an error that names the row. By default what the
+        problem says. Where missing values have a level in the mapping, they keep it; a missing outcome is an error.
+    restore : {"sample", "midpoint", "label"}, optional
+        What is written where a column has bins, or merged levels, and its level changes: a value that somebody of the
+        new level had in the fitted table, the middle of the bin (the commonest of merged values), or the level's name,
+        in which case the whole column becomes text. A value whose level does not change stays. By default ``sample``;
+        where nothing is drawn, ``midpoint``.
 
-    @classmethod
-    def of_apply(cls, seed: int | None, **options: Any) -> How:
-        """Take the options of apply mode, where the default seed and the same one given are alike."""
-        how = cls.of(seed, **options)
-        return replace(how, seed_origin="default") if seed == DEFAULT_SEED else how
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> mapping = eh.fit(data.problem, data.counts)
+    >>> draws = eh.Draws(seed=7, draw="independent")
+    >>> mapping.release(data.frame, draws).equals(mapping.release(data.frame, seed=7, draw="independent"))
+    True
+    """
+
+    seed: int | Literal["default"] | None = "default"
+    key: str | None = None
+    draw: Draw | None = None
+    unseen: Unseen | None = None
+    missing: Missing | None = None
+    restore: Restore | None = None
+
+    def __post_init__(self) -> None:
+        if self.seed is not None and not (isinstance(self.seed, str) and self.seed == "default"):
+            object.__setattr__(self, "seed", check.seed("seed", self.seed, or_none=True))
+        if self.key is not None and not isinstance(self.key, str):
+            raise check.refused("key", "the name of a column", self.key)
+        for name, known in (("draw", Draw), ("unseen", Unseen), ("missing", Missing), ("restore", Restore)):
+            check.one_of(name, getattr(self, name), (None, *get_args(known)))
+
+
+def draws_of(given: Draws | None, options: Mapping[str, Any], *unused: str) -> Draws:
+    """Read the options of a call: a value, keywords that replace what it says, or both."""
+    if given is not None:
+        check.kind("draws", given, Draws, "an eh.Draws")
+    known = [each.name for each in fields(Draws) if each.name not in unused]
+    for name in options:
+        if name not in known:
+            raise TypeError(f"unexpected keyword argument {name!r}; of the options of a draw this takes {known}")
+    return replace(given or Draws(), **options)
+
+
+def settled(draws: Draws, *, release: bool = False) -> How:
+    """Decide what is left open; in a ``release`` of a table its rows may be drawn together."""
+    together = release and draws.key is None
+    draw: Draw = draws.draw or ("balanced" if together else "independent")
+    origin: SeedOrigin
+    if draws.seed is None or (draws.seed == "default" and together):
+        seed, origin = secrets.randbits(FRESH_BITS), "drawn"
+    else:
+        seed = DEFAULT_SEED if draws.seed == "default" else int(draws.seed)
+        # In apply mode the default seed and the same one given are alike.
+        origin = "default" if draws.seed == "default" or (seed == DEFAULT_SEED and not release) else "given"
+    if release and origin == "drawn":
+        logging.getLogger("evenhand").info("release draws with the fresh seed %d", seed)
+    restore = Restoring(draws.restore or "sample")
+    return How(seed, draws.key, draw, draws.unseen, restore, draws.missing, origin, draws.draw is not None)
+
+
+class DrawOptions(TypedDict, total=False):
+    """The options of :class:`Draws` as keywords of a call."""
+
+    seed: int | Literal["default"] | None
+    key: str | None
+    draw: Draw | None
+    unseen: Unseen | None
+    missing: Missing | None
+    restore: Restore | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -563,7 +635,7 @@ def transform(mode: Transformer, table: Table, how: How) -> Transformed:
 
 
 def transform_piece(
-    mode: Transformer, table: Table, how: How, drawn: Draws | None = None, *, first: int = 0, text: bool = False
+    mode: Transformer, table: Table, how: How, drawn: BlockDraws | None = None, *, first: int = 0, text: bool = False
 ) -> Transformed:
     """Transform rows that may be a part of a table, with draws of their own where these are made for all rows at once.
 
@@ -644,7 +716,7 @@ def _cells(axis: Axis, levels: Levels) -> Cells:
     return np.where(new, NO_LEVEL, cells)
 
 
-def independent_draws(mode: Transformer, table: Table, how: How, *, first: int = 0) -> Draws:
+def independent_draws(mode: Transformer, table: Table, how: How, *, first: int = 0) -> BlockDraws:
     """Return one draw per row; ``first`` is the position of the first row, where a table comes in pieces."""
     if how.key is not None:
         return single_draws(mode, table, how, first=first).__getitem__
@@ -658,7 +730,7 @@ class Together(NamedTuple):
     pooled: bool = False
 
 
-def _together(mode: Transformer, table: Table, located: Located, how: How) -> tuple[Draws, Together]:
+def _together(mode: Transformer, table: Table, located: Located, how: How) -> tuple[BlockDraws, Together]:
     """Return balanced draws of a table that is whole, and what they could not tell apart."""
     balancing, single = Balancing(mode), single_draws(mode, table, how)
     number = balancing.number(located)
@@ -733,7 +805,7 @@ def single_draws(mode: Transformer, table: Table, how: How, *, first: int = 0, p
     """Return each row's own draw, by position or by key."""
     if how.key is None:
         return seeded_draws(how.seed, len(table), mode.name, first=first, purpose=purpose)
-    return keyed_draws(tables.key_texts(table, how.key, first=first), how.seed, mode.name, purpose=purpose)
+    return keyed_draws(key_texts(table, how.key, first=first), how.seed, mode.name, purpose=purpose)
 
 
 @dataclass(frozen=True, eq=False)
@@ -767,7 +839,7 @@ class Moves:
     new_cells: Mapping[int, int]
 
 
-def moves_of(mode: Transformer, size: int, located: Located, drawn: Draws) -> Moves:
+def moves_of(mode: Transformer, size: int, located: Located, drawn: BlockDraws) -> Moves:
     """Pick the target of every draw."""
     kernel, kinds = mode.kernel, located.kinds
     stays = mode.join(*(kinds.cells[axis] for axis in mode.writes))
@@ -832,15 +904,13 @@ def placed(mode: Transformer, table: Table, *, text: bool = False, first: int = 
     return [mode.lookup.placed(each) for each in zip(*levels, strict=True)]
 
 
-def transform_person(mode: Transformer, record: Record, how: How, *, fresh: bool = False) -> dict[str, Any]:
-    """Draw and write a target for one person; warn of one whose source is unknown, or refuse them.
-
-    ``fresh`` asks for draws that nobody can repeat: these need not be made from a seed.
-    """
+def transform_person(mode: Transformer, record: Record, how: How) -> dict[str, Any]:
+    """Draw and write a target for one person; warn of one whose source is unknown, or refuse them."""
     lookup = mode.lookup
     values = lookup.values(record)
     levels = lookup.levels(values)
-    draw = lookup.draw(record, how.key, None if fresh else how.seed)
+    # Draws that nobody can repeat need not be made from a seed.
+    draw = lookup.draw(record, how.key, None if how.seed_origin == "drawn" else how.seed)
     row, sourced = lookup.row(levels)
     if not sourced:
         then = "are left unchanged" if row is None else mode.then_drawn

@@ -31,7 +31,7 @@ from evenhand.errors import (
     TimeLimitError,
 )
 from evenhand.findings.feasibility import budget_edge, identity_from, parity_edge
-from evenhand.fitting import begin, fitted_as_asked, part_of
+from evenhand.fitting import begin, fit_counted
 from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import achieved, distances
 from evenhand.mapping import Mapping
@@ -43,7 +43,7 @@ from evenhand.optimize.tabulate import tabulated
 from evenhand.render.chart import Picture
 from evenhand.render.finding import Finding
 from evenhand.render.section import Chart, Column, Fact, Kind, Line, Note, Point, Section, Table
-from evenhand.resources import Progress, heeding
+from evenhand.resources import Progress, heeding, part_of
 from evenhand.spec import Problem, check_problem, weighted_by, weighting_of
 from evenhand.tables import frame as table
 from evenhand.tolerances import AT_BOUND, DOUBLE_ROUNDING, EDGE_TOLERANCE
@@ -814,7 +814,7 @@ def _refitted(spot: _Spot, counts: Counts, clock: Clock, tell: Callable[[str], N
         tell(f"; {stage}")
 
     try:
-        found = fitted_as_asked(spot.problem, counts, table, spot.line.weighting, clock, report)
+        found = fit_counted(spot.problem, counts, table, spot.line.weighting, clock, report)
         return replace(_Point.of(found.certificate, *notes), changed=share_changed(found))
     except TimeLimitError:
         raise

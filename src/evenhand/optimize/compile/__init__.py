@@ -16,7 +16,6 @@ from evenhand.data.counts import Counts
 from evenhand.kernel import Kernel
 from evenhand.optimize.compile.choices import Choices, choices_of, outcome_choices
 from evenhand.optimize.compile.distortion import BudgetRows, budget_rows
-from evenhand.optimize.compile.inverse import EntryMultipliers, budget_multipliers, entry_multipliers, free_event
 from evenhand.optimize.compile.moves import Moves, allowed_moves, moves_of_records
 from evenhand.optimize.compile.parity import (
     LEAST_OF_ALL,
@@ -36,15 +35,11 @@ __all__ = [
     "LEAST_OF_ALL",
     "Barring",
     "Compiled",
-    "EntryMultipliers",
     "allowed_moves",
     "barred_outcomes",
-    "budget_multipliers",
     "compile_again",
     "compile_outcomes",
     "compile_problem",
-    "entry_multipliers",
-    "free_event",
     "moves_of_records",
     "refuse_beyond_memory",
 ]
