@@ -261,9 +261,14 @@ class _Writer:
     def about(self, part: Comparisons) -> Document:
         """Return what is compared, where it is not the rates of single outcomes."""
         events = part.events
+        found: Document = {}
         if isinstance(events, Features):
-            return {"features": list(events.axis.names)}
-        return {} if part.parity.of_outcomes else {"cumulative": True}
+            found = {"features": list(events.axis.names)}
+        elif not part.parity.of_outcomes:
+            found = {"cumulative": True}
+        groups = np.unique(self.domain.d.cells_of(part.groups, self.counts.d))
+        unknown = _codes(part.groups, groups[part.groups.has_missing(groups)])
+        return found | ({"unknown": unknown} if unknown and any(each.rest for each in part.populations) else {})
 
     def entry(self, part: Comparisons, e: int) -> Document:
         own, against = part.populations[int(part.population[e])], int(part.against[e])

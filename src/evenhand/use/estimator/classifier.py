@@ -143,10 +143,10 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
 
     Notes
     -----
-    ``sample_weight`` counts people: it weighs them in the mapping and in the estimator. Through a ``Pipeline`` weights
-    go to every step that takes them. There is no ``decision_function``: margins have no mean that is a margin. An
-    estimator without ``predict_proba`` has none here either, and ``predict`` then gives the class that it predicts most
-    often over the mapping.
+    ``sample_weight`` is a survey weight of each person, in the mapping and in the estimator; repeat the rows of a table
+    of counts. Through a ``Pipeline`` weights go to every step that takes them. There is no ``decision_function``:
+    margins have no mean that is a margin. An estimator without ``predict_proba`` has none here either, and ``predict``
+    then gives the class that it predicts most often over the mapping.
 
     The bounds are about the problem's columns. Others in X reach the estimator as they are, and what it learns from
     them is not covered: a warning names them. List them as features, which stay fixed unless a rule says otherwise.
