@@ -6,7 +6,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.render.sentences import sentence
-from evenhand.spec import nest
+from evenhand.spec.nesting import nest
 
 
 @pytest.fixture

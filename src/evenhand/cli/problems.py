@@ -114,7 +114,7 @@ def _fit_and_write(
 ) -> Callable[[], None]:  # fmt: skip
     """Fit, and write what was asked for; return what answers once it is there."""
     from evenhand.findings.described import described, learned
-    from evenhand.findings.transformed import outside
+    from evenhand.findings.rows import outside
     from evenhand.fitting import fit as learn
 
     with screen.progress_bar() as report:

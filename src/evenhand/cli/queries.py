@@ -86,7 +86,7 @@ def sql(
         if sys.stdout.isatty() and printable_lines(query) != query:
             screen.note("control characters of values are shown as a sign here; --out FILE writes the very query")
         return
-    from evenhand.findings.transformed import options as given
+    from evenhand.findings.rows import options as given
 
     used = given({"dialect": dialect, "key": key, "unseen": "typical", **options})
     notes = (Note("written.query", {"bytes": len(query.encode())}),)

@@ -16,9 +16,10 @@ import numpy as np
 
 from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.counts import Counts
+from evenhand.data.domain import among
 from evenhand.errors import StorageError
 from evenhand.findings.manifest import Manifest, manifest_path
-from evenhand.kernel import Kernel, for_apply
+from evenhand.kernel import Kernel, project
 from evenhand.render.section import Note
 
 SURE = math.log(1e6)
@@ -47,7 +48,7 @@ def by_manifest(table: Any, fingerprint: str) -> Note | None:
     return Note("released.manifest" if same else "released.other", fields)
 
 
-def by_counts(fitted: Counts, kernel: Kernel, found: Counts, *, blind: bool) -> Note | None:
+def by_counts(fitted: Counts, kernel: Kernel, found: Counts, reads: str) -> Note | None:
     """Return that a table looks like a release of the fitted one; None where it does not, or where it cannot be told.
 
     It has as many people of every group as that, and its cells are far likelier as a release would have them than as
@@ -57,21 +58,21 @@ def by_counts(fitted: Counts, kernel: Kernel, found: Counts, *, blind: bool) -> 
         return None
     if not np.array_equal(fitted.group_weight, found.group_weight):
         return None
-    for mode, cells, expected in _releases(fitted, kernel, blind=blind):
+    for mode, cells, expected in _releases(fitted, kernel, reads):
         if _likelier(fitted, found, cells, expected):
             return Note("released.counts", {"mode": mode})
     return None
 
 
-def _releases(fitted: Counts, kernel: Kernel, *, blind: bool) -> Iterator[tuple[str, Cells, Numbers]]:
+def _releases(fitted: Counts, kernel: Kernel, reads: str) -> Iterator[tuple[str, Cells, Numbers]]:
     """Return the cells (d, x̂, ŷ) of a release in each mode, and how many people are expected in each."""
     domain = fitted.domain
     to_x, to_y = domain.split_xy(kernel.targets)
     mass = fitted.weight[kernel.rows] * kernel.probability
     yield "train", *_summed(domain.dxy(fitted.d[kernel.rows], to_x, to_y), mass)
-    applied = for_apply(kernel, fitted, blind=blind)
-    before = fitted.features if blind else fitted.people_before_outcome
-    source, entry = applied.entries(before.of_source)
+    before = among(reads, "dx")
+    applied = project(kernel, fitted, before, "x")
+    source, entry = applied.entries(fitted.over(before).of_source)
     cells = domain.dxy(fitted.d[source], applied.targets[entry], fitted.y[source])
     yield "apply", *_summed(cells, fitted.weight[source] * applied.probability[entry])
 

@@ -14,7 +14,7 @@ SHOWN = ("seed", "key", "draw")
 """The options that people are shown; JSON has all."""
 
 
-def transformed(mode: Transformer, done: Written, passed: tuple[str, ...]) -> Iterator[Section]:
+def transformed_rows(mode: Transformer, done: Written, passed: tuple[str, ...]) -> Iterator[Section]:
     """Yield what was done with a table in one mode; columns that a problem does not name are ``passed`` through."""
     everybody = done.rows if done.people is None else done.people
     facts = (
@@ -32,7 +32,7 @@ def transformed(mode: Transformer, done: Written, passed: tuple[str, ...]) -> It
         yield Section("balance", notes=tuple(_balanced(mode, done)))
 
 
-def expanded(mode: Transformer, done: Expanded, passed: tuple[str, ...]) -> Iterator[Section]:
+def expanded_rows(mode: Transformer, done: Expanded, passed: tuple[str, ...]) -> Iterator[Section]:
     """Yield what was done with a table without drawing."""
     facts = (
         Fact("rows", done.rows, "people"),
