@@ -51,5 +51,5 @@ def schema(
     if out is None and not as_json:
         write_text(text)
         return
-    notes = () if out is None else (Note("written.schema", {"directive": directive(out)}),)
+    notes = () if out is None else (Note("written.schema"), Note("text", {"text": directive(out)}))
     reply(as_json, "schema", (written(schema=out, notes=notes),), facts={"schema": found})

@@ -15,7 +15,9 @@ def verified(
 ) -> Section:
     """Return whether a file stands, what is to be said of that, and everything that was checked."""
     listed = list(rows)
-    columns = tuple(Column(name, KINDS[name]) for name in (listed[0] if listed else ()))
+    # A proof's numbers are written already, in as many digits as they are exact to.
+    written = not any("agrees" in row for row in listed)
+    columns = tuple(Column(name, "text" if written else KINDS[name]) for name in (listed[0] if listed else ()))
     table = Table("checks", columns, tuple(tuple(row.values()) for row in listed), implied=frozenset(implied))
     title = {"verdict": Note("verified.yes" if stands else "verified.no")}
     facts = (Fact("stands", stands, "flag", detail=True),)

@@ -296,9 +296,7 @@ SENTENCES: dict[str, str] = {
     "written.stale": "{manifest} is of the file that was there before, not of this one",
     "written.figure": "{path}: {caption}",
     "written.query": "a query of {bytes:,} bytes; a missing key or value ends it with an error",
-    "written.schema": (
-        "editors with Taplo (Even Better TOML) read it; the first line of a problem beside it: {directive}"
-    ),
+    "written.schema": "editors with Taplo (Even Better TOML) read it; the first line of a problem beside it is",
     "written.problem": "the problem has comments: read it, and change what is not right",
     "written.proof": "check the proof with: {command}, or without evenhand: {python}",
     "written.verifier": "verifier.py needs Python alone; here it is {path}",
@@ -385,7 +383,7 @@ SENTENCES: dict[str, str] = {
         "these columns are passed through unchanged, and nothing bounds what a model learns from them: {columns}"
     ),
     "rows.not_merged": "rows that differ in a column that is passed through are not merged",
-    "rows.weights": "weights sum to {weight:.12g}, {of}; they are in the column {column}",
+    "rows.weights": "weights sum to {weight:,.12g}, {of}; they are in the column {column}",
     "rows.number": "the number of rows",
     "rows.sum": "the sum of {column}",
     "rows.use": (
