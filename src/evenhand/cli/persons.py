@@ -66,7 +66,9 @@ def explain(
     }  # fmt: skip
 
     def show() -> None:
-        for conditions, each in zip((one, other), found, strict=False):
+        for place, (conditions, each) in enumerate(zip((one, other), found, strict=False)):
+            if place:
+                screen.console.print()
             screen.rule(" and ".join(f"{name}={value}" for name, value in conditions.items()))
             terminal.show((section for section in each.sections if section.key != "unlike"), screen.console)
         # Why two differ is shown once, below both.

@@ -409,7 +409,7 @@ class Explaining:
         facts = {"mode": found.mode, "levels": found.levels, "known": found.known, "people": found.people}
         # Of one result there is nothing that the sentences do not say.
         most = MOST_ROWS if len(found.results) > 1 else 0
-        results = Table.of("results", found.table, {"probability": "number"}, most=most)
+        results = Table.of("results", found.table, {"probability": "chance"}, most=most)
         return Section(
             "explained", facts=_detailed({**facts, "stays": found.stays}), tables=(results,),
             notes=tuple(self._notes(person, found)), fields={"mode": IN_MODE[found.mode]},

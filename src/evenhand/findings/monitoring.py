@@ -49,12 +49,12 @@ GAP, NO_BIN = "a missing value", "a number that is in no bin"
 """What values that are no levels are called where they have no text."""
 
 LOOKED_AT: dict[str, Kind] = {
-    "what": "text", "name": "text", "apart": "number", "expected": "number", "limit": "number", "chance": "number",
-    "drifted": "flag", "moved": "text", "moved_from": "number", "moved_to": "number",
+    "what": "text", "name": "text", "apart": "distance", "expected": "distance", "limit": "distance",
+    "chance": "chance", "drifted": "flag", "moved": "text", "moved_from": "number", "moved_to": "number",
 }  # fmt: skip
 JUDGED: dict[str, Kind] = {
     "constraint": "text", "where": "text", "bound": "number", "people": "people", "against_people": "people",
-    "rate": "rate", "other": "rate", "value": "number", "low": "number", "high": "number", "expected": "number",
+    "rate": "rate", "other": "rate", "value": "distance", "low": "distance", "high": "distance", "expected": "distance",
     "verdict": "text",
 }  # fmt: skip
 """The columns of what was looked at, and of bounds."""

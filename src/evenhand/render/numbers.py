@@ -44,6 +44,11 @@ def people(value: float) -> str:
     return "under 1" if ROUNDING < value < 1 else f"{value:,.0f}"
 
 
+def four_digits(value: float) -> str:
+    """Write a number as long as those below and above it in a table."""
+    return f"{0.0 if abs(value) <= ROUNDING else value:.4f}"
+
+
 def percent(value: float, digits: int = 1) -> str:
     """Write a share of one. What rounding left is taken off first, so that a half is written alike everywhere."""
     return f"{100 * round(value, 9):.{digits}f}%"
@@ -85,15 +90,16 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "whole": lambda value: percent(value, 0),
     "ratio": lambda value: f"{value:.2f}×",
     "points": lambda value: f"{100 * value:.1f} points",
-    "cost": lambda value: f"{0.0 if abs(value) <= ROUNDING else value:.4f}",
+    "cost": four_digits,
+    "distance": four_digits,
     "loss": lambda value: f"{value:.7f}",
     "number": number,
     "in_points": lambda value: f"{100 * value:.1f}",
     "signed": lambda value: f"{100 * value:+.1f}",
-    "violation": lambda value: f"{value:.1e}",
+    "violation": lambda value: f"{value:.1e}" if value else "0",
 }
-"""How values of each kind are written; in sentences also probabilities, percentages without
-digits, and percentage points."""
+"""How values of each kind are written; in sentences also percentages without digits, and
+percentage points."""
 
 
 def tick(value: float, step: float, kind: str = "number") -> str:

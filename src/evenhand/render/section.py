@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 Kind = Literal[
-    "people", "weight", "rate", "share", "ratio", "points", "cost", "loss", "number", "violation", "text", "cut", "flag"
-]
+    "people", "weight", "rate", "share", "chance", "ratio", "points", "distance", "cost", "loss", "number", "violation",
+    "text", "cut", "flag",
+]  # fmt: skip
 """What a value is, which decides how it is written (``render.numbers``); ``weight`` is of people by survey weight,
-``cut`` a text that may be too long to be read."""
+``chance`` a probability (only what is certain is 0% or 100%), ``cut`` a text that may be too long to be read."""
 
 Mark = Literal["dots", "bars", "lines", "heat"]
 """How a chart is drawn: dots before and after, bars, curves, or a grid of shades."""
@@ -26,7 +27,7 @@ Where = Mapping[str, Any]
 ANYBODY: Where | None = None
 """In place of a part, where a row or a note may reveal any."""
 
-NUMBERS = frozenset({"people", "weight", "rate", "share", "ratio", "points", "cost", "loss", "number", "violation"})
+NUMBERS = frozenset(get_args(Kind)) - {"text", "cut", "flag"}
 """The kinds that are aligned to the right."""
 
 

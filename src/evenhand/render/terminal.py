@@ -55,12 +55,20 @@ def show(sections: Iterable[Section], console: Console) -> None:
 
 def _parts(section: Section, console: Console) -> Iterable[RenderableType]:
     if section.shown:
-        yield pairs(facts(section.shown))
+        yield pairs(_once(facts(section.shown)))
     for table in section.tables:
         if table.shown:
             yield _table(table, console)
     if section.notes:
         yield bullets(map(sentence, section.notes))
+
+
+def _once(rows: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
+    """Name what several lines are about in the first of them."""
+    before = None
+    for name, words in rows:
+        yield "" if name == before else name, words
+        before = name
 
 
 def pairs(rows: Iterable[tuple[str, str]]) -> Grid:
