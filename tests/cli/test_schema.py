@@ -32,7 +32,7 @@ def test_init_names_the_schema_where_it_lies_beside_the_problem(folder, inside):
     text = (folder / "after.toml").read_text()
     assert (
         text
-        == found["toml"]
+        == found["chosen"]["toml"]
         == "#:schema ./problem.schema.json\n"
         + (folder / "before.toml").read_text().replace("before.toml", "after.toml")
     )
