@@ -125,6 +125,8 @@ class Mapping(Finding):
     @cached_property
     def conditional(self) -> Numbers | None:
         """Where D is suppressed: p(ŷ|x̂), a row per observed x (``counts.features.cells``), a column per outcome."""
+        if not self.problem.suppression.redraws:
+            return None
         return self.problem.suppression.conditional(self.counts, released_conditional(self.counts, self.kernel))
 
     @cached_property
