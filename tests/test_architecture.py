@@ -18,6 +18,7 @@ ORDER = [
     "text",
     "errors",
     "check",
+    "records",
     "resources",
     "files",
     "arrays",
@@ -127,7 +128,7 @@ MOST_ROOMS = 13
 OF_SEVERAL = {
     "cli": {"next", "raw_files", "startup", "streams", "wrong_input"},
     "optimise/solve": {"stopping"},
-    "spec": {"parity_and_budget"},
+    "spec": {"parity_and_budget", "schema"},
     "studies": {"paper"},
     "tables": {"reading_and_writing"},
     "use": {"frequencies"},

@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from datetime import date
+from functools import partial
 from numbers import Integral, Rational, Real
-from typing import Any
+from typing import Annotated, Any
 
 from evenhand.errors import SpecError, did_you_mean
 
@@ -187,6 +188,8 @@ def columns(what: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         raise SpecError(f"{what} must be a list of column names; write [{shown(value)}]")
     names = listed(what, value, "a list of column names")
+    if not names:
+        raise SpecError(f"{what} must name at least one column")
     for name in names:
         if not isinstance(name, str):
             number = isinstance(name, int) and not isinstance(name, bool)
@@ -274,3 +277,13 @@ def path(what: str, value: Any, expected: str = "a path") -> str:
     except UnicodeEncodeError:
         raise refused(what, f"{expected}, in whole characters, not halves of them", value) from None
     return found
+
+
+Bound = Annotated[float, bound]
+Nonnegative = Annotated[float, partial(finite, low=0)]
+Probability = Annotated[float, partial(number, low=0, high=1)]
+Share = Annotated[float, share]
+Positive = Annotated[int, partial(whole, low=1)]
+Column = Annotated[str, column]
+Columns = Annotated[Sequence[str], columns]
+"""The types of fields of records, with what :mod:`evenhand.records` checks of them."""

@@ -62,12 +62,12 @@ def test_problems_are_frozen_values(compas):
             {"distortion": eh.Distortion({"group": eh.Free(), "hired": eh.Free()})},
             "protected columns are never",
         ),
-        ({"distortion": {"hired": eh.Free()}}, "must be a Distortion"),
-        ({"parity": [0.1]}, "PairwiseParity or TargetParity"),
+        ({"distortion": {"hired": eh.Free()}}, "an instance of Distortion"),
+        ({"parity": [0.1]}, "an instance of PairwiseParity, TargetParity or FeatureParity"),
         ({"parity": 0.1}, r"such as parity=\[PairwiseParity\(0.1\)\]"),
         ({"budget": 0.5}, r"such as budget=ExpectedDistortion\(0.5\)"),
         ({"budget": [0.5]}, "ExpectedDistortion or ExcessDistortion"),
-        ({"utility": "KL"}, r"such as KL\(\)"),
+        ({"utility": "KL"}, r"an instance of KL, "),
         ({"targets": "observd"}, "Did you mean 'observed'"),
         ({"tie_break": "least"}, "tie_break must be one of"),
         ({"favourable": [1]}, "favourable must be one level"),
@@ -113,7 +113,7 @@ def test_bad_toml(old, new, words):
     [
         ("above = 0.9", "abov = 0.9", "Did you mean 'above'"),
         ("above = 1.9", "above = 0.9", "given twice"),
-        (", probability = 0.05", "", "needs both"),
+        (", probability = 0.05", "", "lacks the key 'probability'"),
     ],
 )
 def test_bad_thresholds_in_toml(adult, old, new, words):

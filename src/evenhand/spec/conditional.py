@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from evenhand import check
+from evenhand import check, records
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Value, in_words
 from evenhand.errors import DataError, SpecError
+from evenhand.records import Keys
 from evenhand.tolerances import SHARES_SUM_TOLERANCE
+
+Outcomes = Annotated[Mapping[Value, check.Probability], Keys("outcome", "probability")]
+Rows = Annotated[Mapping[Sequence[Value], Outcomes], Keys("features", "probabilities")]
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,11 @@ class Conditional:
     """
 
     rows: Any
+
+    @staticmethod
+    def form() -> records.Form:
+        """Return what a document has of it: its rows."""
+        return _Form()
 
     def __post_init__(self) -> None:
         given = self.rows.items() if isinstance(self.rows, Mapping) else self.rows
@@ -69,6 +78,26 @@ class Conditional:
                 )
         values = np.array([shares.get(level, 0.0) for level in domain.outcome.levels])
         return [float(value) for value in values / values.sum()]
+
+
+class _Form(records.Form):
+    rows = records.form_of(Rows)
+
+    def suits(self, value: Any) -> bool:
+        return isinstance(value, Conditional | list)
+
+    def check(self, what: str, value: Any) -> Any:
+        check.kind(what, value, Conditional, "a Conditional")
+        return value
+
+    def read(self, where: str, given: Any) -> Conditional:
+        return Conditional(self.rows.read(where, given))
+
+    def write(self, where: str, value: Any, full: bool) -> Any:
+        return self.rows.write(where, {features: dict(shares) for features, shares in value.rows}, full)
+
+    def schema(self, known: records.Known) -> records.Schema | None:
+        return self.rows.schema(known)
 
 
 def _row(features: Any, shares: Any) -> tuple[tuple[Any, ...], tuple[tuple[Any, float], ...]]:

@@ -6,26 +6,33 @@ probability c/1e4.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from evenhand import check
+from evenhand import check, records
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import MISSING, Domain, Value, Variable
 from evenhand.data.levels import UNSEEN
 from evenhand.errors import Setting, SpecError, did_you_mean
-from evenhand.spec.frozen import FrozenMap
+from evenhand.records import Keys
+from evenhand.spec.part import Part
 
 Combine = Literal["sum", "sum_of_squares", "max"]
-COMBINE = ("sum", "sum_of_squares", "max")
 
 
-class Rule(ABC):
+Cost = Annotated[float, check.cost]
+Step = Annotated[float, partial(check.cost, forbids=False)]
+
+
+class Rule(Part):
     """What it costs to change one column."""
+
+    key = "rule"
 
     @abstractmethod
     def costs(self, variable: Variable) -> Numbers:
@@ -70,32 +77,21 @@ class Ordinal(Rule):
     [[0.0, 0.5, 2.0], [0.5, 0.0, 0.5], [2.0, 0.5, 0.0]]
     """
 
-    step: float
+    step: Step
     max_steps: int | None = None
     up: bool = True
     down: bool = True
-    up_step: float | None = None
+    up_step: Step | None = None
     levels: Sequence[Value] | None = None
-    power: float = 1
+    power: Step = 1
+    word = "ordinal"
 
     def __post_init__(self) -> None:
-        power = check.cost("the power of Ordinal", self.power, forbids=False)
-        if not 1 <= power <= LARGEST_POWER:
-            raise SpecError(f"the power of Ordinal must be from 1 to {LARGEST_POWER}, not {power:g}")
-        object.__setattr__(self, "power", power)
-        object.__setattr__(self, "step", check.cost("the step of Ordinal", self.step, forbids=False))
-        for way in ("up", "down"):
-            object.__setattr__(self, way, check.flag(f"{way} of Ordinal", getattr(self, way)))
-        if self.up_step is not None:
-            object.__setattr__(self, "up_step", check.cost("the up_step of Ordinal", self.up_step, forbids=False))
-        if self.max_steps is not None:
-            object.__setattr__(self, "max_steps", check.whole("the max_steps of Ordinal", self.max_steps))
-        if self.levels is not None:
-            listed = check.listed("the levels of Ordinal", self.levels, "a list of values")
-            if not listed:
-                raise check.refused("the levels of Ordinal", "a list of values", self.levels)
-            levels = tuple(check.level("each of the levels of Ordinal", level) for level in listed)
-            object.__setattr__(self, "levels", levels)
+        super().__post_init__()
+        if not 1 <= self.power <= LARGEST_POWER:
+            raise SpecError(f"power of Ordinal must be from 1 to {LARGEST_POWER}, not {self.power:g}")
+        if self.levels == ():
+            raise check.refused("levels of Ordinal", "a list of values", self.levels)
 
     def names(self, level: Value) -> bool:
         """Whether the level is listed."""
@@ -140,24 +136,15 @@ class Nominal(Rule):
     [[0.0, 1.0], [3.0, 0.0]]
     """
 
-    cost: float | Mapping[tuple[Value, Value], float]
+    cost: Cost | Annotated[Mapping[tuple[Value, Value], Cost], Keys("from", "to", "cost")]
+    word = "nominal"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.cost, Mapping):
-            object.__setattr__(self, "cost", check.cost("the cost of Nominal", self.cost))
-            return
-        costs = {}
-        for pair, given in self.cost.items():
-            if not isinstance(pair, tuple) or len(pair) != 2:
-                raise SpecError(
-                    f"a cost table of Nominal is {{(from, to): cost}}; {check.shown(pair)} is not such a pair"
-                )
-            a, b = (check.level("each level in a cost table of Nominal", level) for level in pair)
-            cost = float(check.cost(f"the cost of changing {a!r} to {b!r}", given))
-            if a == b and cost != 0:
-                raise SpecError(f"staying at {a!r} must cost 0, not {cost:g}")
-            costs[a, b] = cost
-        object.__setattr__(self, "cost", FrozenMap(costs))
+        super().__post_init__()
+        if isinstance(self.cost, Mapping):
+            for (origin, target), cost in self.cost.items():
+                if origin == target and cost != 0:
+                    raise SpecError(f"staying at {origin!r} must cost 0, not {cost:g}")
 
     def names(self, level: Value) -> bool:
         """Whether the table has the level."""
@@ -199,6 +186,8 @@ class Fixed(Rule):
     [[0.0, inf], [inf, 0.0]]
     """
 
+    word = "fixed"
+
     def costs(self, variable: Variable) -> Numbers:
         """Return infinity off the diagonal."""
         return Nominal(np.inf).costs(variable)
@@ -214,6 +203,8 @@ class Free(Rule):
     >>> Free().costs(Variable("charge", Role.FEATURE, ("F", "M"), ordered=False)).tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """
+
+    word = "free"
 
     def costs(self, variable: Variable) -> Numbers:
         """Return zeros."""
@@ -302,6 +293,11 @@ class CostTable:
             raise SpecError("a cost table charges for staying, which must cost 0")
         object.__setattr__(self, "columns", tuple((name, tuple(levels)) for name, levels in self.columns))
 
+    @staticmethod
+    def form() -> records.Form:
+        """Return what a document has of it."""
+        return Tabulated()
+
     @property
     def arrays(self) -> tuple[Cells, Cells, Numbers]:
         """The moves as three arrays: from, to and cost."""
@@ -328,6 +324,59 @@ class CostTable:
         key, wanted = known_from * size + known_to, origin * size + target
         place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
         return np.where(key[place] == wanted, cost[place], np.inf)
+
+
+@dataclass(frozen=True)
+class NumberedColumn:
+    """A column by whose levels cells are numbered."""
+
+    name: str
+    levels: Sequence[Value]
+
+
+class Tabulated(records.Form):
+    """The form of a cost table: three arrays of one length, its name and the columns."""
+
+    keys = ("from", "to", "cost")
+    columns = records.form_of(Sequence[NumberedColumn])
+
+    def suits(self, value: Any) -> bool:
+        """Whether it is one, or a table."""
+        return isinstance(value, CostTable | Mapping)
+
+    def check(self, what: str, value: Any) -> Any:
+        """Refuse anything else."""
+        check.kind(what, value, CostTable, "a CostTable")
+        return value
+
+    def read(self, where: str, given: Any) -> CostTable:
+        """Read the arrays; code is never read from a file."""
+        if not isinstance(given, Mapping):
+            raise check.refused(where, f"a table with the keys {[*self.keys]}; code is never read from a file", given)
+        records.need_keys(where, given, ("name", "columns", *self.keys), self.keys)
+        arrays = [given[key] for key in self.keys]
+        if not all(isinstance(each, list) and set(map(type, each)) <= {int, float} for each in arrays):
+            raise SpecError(f"{where} needs 'from', 'to' and 'cost', three arrays of numbers")
+        columns = [(each.name, each.levels) for each in self.columns.read(f"{where}.columns", given.get("columns", []))]
+        name = check.text(f"{where}.name", given.get("name", "a user's function"))
+        try:
+            return CostTable(list(zip(*arrays, strict=True)), name, columns)
+        except SpecError as error:
+            raise SpecError(f"{where}: ", *error.pieces) from None
+        except (ValueError, OverflowError):
+            raise SpecError(f"{where} needs 'from', 'to' and 'cost', three arrays of one length") from None
+
+    def write(self, where: str, value: Any, full: bool) -> dict[str, Any]:
+        """Write the arrays."""
+        columns = [{"name": name, "levels": list(levels)} for name, levels in value.columns]
+        arrays = {key: array.tolist() for key, array in zip(self.keys, value.arrays, strict=True)}
+        return {"name": value.name, **({"columns": columns} if columns else {}), **arrays}
+
+    def schema(self, known: records.Known) -> records.Schema:
+        """Return that of the table."""
+        numbers = {"type": "array", "items": {"type": "number"}}
+        table = {"name": {"type": "string"}, "columns": self.columns.schema(known)}
+        return records.an_object({**table, **dict.fromkeys(self.keys, numbers)}, self.keys)
 
 
 @dataclass(frozen=True)
@@ -358,20 +407,15 @@ class Distortion:
     {}
     """
 
-    rules: Mapping[str, Rule] = field(default_factory=dict)
+    rules: Mapping[check.Column, Rule] = field(default_factory=dict)
     combine: Combine = "sum"
     function: Callable[[Columns, Columns], Any] | CostTable | None = None
+    stated: ClassVar = ("combine",)
 
     def __post_init__(self) -> None:
-        rules = check.mapping("the rules of Distortion", self.rules, "a mapping of columns to rules")
-        for column, rule in rules.items():
-            check.column("each column in the rules of Distortion", column)
-            what = f"the rules of Distortion: the rule of column {column!r}"
-            check.kind(what, rule, Rule, "Ordinal, Nominal, Fixed or Free")
-        check.one_of("combine of Distortion", self.combine, COMBINE)
+        records.check(self)
         if self.function is not None and not isinstance(self.function, CostTable):
-            check.function("the function of Distortion", self.function)
-        object.__setattr__(self, "rules", FrozenMap(rules))
+            check.function("function of Distortion", self.function)
 
     @property
     def table(self) -> CostTable | None:
