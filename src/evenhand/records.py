@@ -1,18 +1,18 @@
 """Records: what the fields and annotations of a frozen dataclass say of its values, its documents and their schema.
 
-A field is declared once. From its annotation come the check of what Python gives (:func:`check`, called by
-``__post_init__``), reading from a document of plain values such as TOML or JSON (:func:`read`), writing one
-(:func:`written`) and the JSON schema (:func:`schema`). An annotation means a form:
+A field is declared once. From its annotation come the check of what it is given (:func:`check`, which ``__post_init__``
+calls), reading from a document of plain values such as TOML or JSON (:func:`read`), writing one (:func:`written`) and
+the JSON schema (:func:`schema`). An annotation means a form:
 
 - ``str``, ``bool``, ``int``, ``float``, ``date`` and ``Literal``; ``Annotated[float, check]`` with a check of its own,
   which takes what the value is called and the value, and returns it or raises;
 - ``Sequence`` and ``tuple``, which are arrays; ``Mapping`` of names, a table; of anything else, with :class:`Keys`, an
   array of tables;
 - another record, which is a table; or a class with ``kinds``, any of which it is: a key of the table says which;
-- unions of these, whose first that suits a value reads it. ``By``, tables of costs and the like bring their own form.
+- unions of these: the first that suits a value takes it. A class may bring a form of its own, as ``By`` does.
 
-An error names the place in the document, what is allowed there and, for a key or a word, the nearest one that is known.
-Knows nothing of problems or manifests.
+A form takes a value in Python or as a document has it. An error names the place, what is allowed there and, for a key
+or a word, the nearest one that is known. Knows nothing of problems or manifests.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from datetime import date, datetime
 from functools import cache
 from inspect import cleandoc
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from evenhand import check as checks
 from evenhand.errors import SpecError, did_you_mean
@@ -34,7 +34,7 @@ from evenhand.errors import SpecError, did_you_mean
 K = TypeVar("K")
 V = TypeVar("V")
 R = TypeVar("R")
-Check = Callable[[str, Any], Any]
+Check = Callable[[Any, Any], Any]
 Schema = dict[str, Any]
 Known = dict[str, Schema]
 """The tables that others refer to, by the names of their classes."""
@@ -94,24 +94,54 @@ class Nothing:
     word: str
 
 
+class Place(NamedTuple):
+    """Where a value stands: on a path in a document, or on one from a field of a class on, its owner.
+
+    Examples
+    --------
+    >>> str(Place("parity").item(0).key("bound")), str(Place("levels", "Ordinal").item(2))
+    ('parity[0].bound', 'levels[2] of Ordinal')
+    """
+
+    name: str
+    owner: str = ""
+    way: tuple[tuple[str, object], ...] = ()
+    """The steps from there, which are put into words only for an error."""
+
+    def key(self, name: str) -> Place:
+        """Return the place of a key there."""
+        return Place(self.name, self.owner, (*self.way, (".{}", name)))
+
+    def item(self, at: object) -> Place:
+        """Return the place of an entry there."""
+        return Place(self.name, self.owner, (*self.way, ("[{!r}]", at)))
+
+    @property
+    def path(self) -> str:
+        """The path alone."""
+        return "".join([self.name, *(form.format(step) for form, step in self.way)]).removeprefix(".")
+
+    def __str__(self) -> str:
+        return f"{self.path} of {self.owner}" if self.owner else self.path
+
+
 def check(record: Any) -> None:
-    """Check every field of a record by its annotation, and keep what the checks return."""
+    """Check every field of a record by its annotation, and keep what the forms make of them."""
     kind: Any = type(record)
-    called = getattr(record, "called", type(record).__name__)
     for name, form in _forms(kind).items():
-        what = f"{name} of {called}" if called else name
-        object.__setattr__(record, name, form.check(what, getattr(record, name)))
+        place = Place(name, getattr(record, "called", kind.__name__))
+        object.__setattr__(record, name, form.take(place, getattr(record, name)))
 
 
 def read(kind: type[R], given: Any, where: str = "") -> R:
     """Return the record that a table of a document is; ``where`` it stands there, for errors."""
-    found: R = form_of(kind).read(where, given)
+    found: R = form_of(kind).take(Place(where), given)
     return found
 
 
 def written(record: Any, *, full: bool = False) -> dict[str, Any]:
     """Return a record as a table of plain values; unless ``full``, without fields at their defaults."""
-    table: dict[str, Any] = form_of(type(record)).write("", record, full)
+    table: dict[str, Any] = form_of(type(record)).write(Place(""), record, full)
     return table
 
 
@@ -125,19 +155,20 @@ def schema(kind: type) -> Schema:
 class Form(ABC):
     """What one annotation means."""
 
+    @property
+    def noun(self) -> str:
+        """What several of its values are called."""
+        return "values"
+
     def suits(self, value: Any) -> bool:
-        """Whether a value, in Python or in a document, is of this form rather than another of a union."""
+        """Whether a value is of this form rather than another of a union."""
         return not isinstance(value, Mapping | list | tuple)
 
     @abstractmethod
-    def check(self, what: str, value: Any) -> Any:
+    def take(self, place: Place, value: Any) -> Any:
         """Return a value as the record keeps it, or say what is wrong with it."""
 
-    def read(self, where: str, given: Any) -> Any:
-        """Return the value that a document has there."""
-        return self.check(where, given)
-
-    def write(self, where: str, value: Any, full: bool) -> Any:
+    def write(self, place: Place, value: Any, full: bool) -> Any:
         """Return a value as a document has it."""
         return value
 
@@ -148,56 +179,29 @@ class Form(ABC):
 
 @dataclass(frozen=True)
 class Leaf(Form):
-    """One plain value, or a list of them that has one check."""
+    """One plain value, or a list or table of them that has one check."""
 
     checked: Check
     form: Schema
     inner: Form | None = None
 
     def suits(self, value: Any) -> bool:
-        """Whether it is plain."""
+        """Whether it is plain, or suits the inner form."""
         return super().suits(value) if self.inner is None else self.inner.suits(value)
 
-    def check(self, what: str, value: Any) -> Any:
+    def take(self, place: Place, value: Any) -> Any:
         """Return what the check returns."""
-        return self.checked(what, value)
+        return self.checked(place, value)
 
-    def write(self, where: str, value: Any, full: bool) -> Any:
-        """Return it as it is, or in its inner form."""
-        return value if self.inner is None else self.inner.write(where, value, full)
+    def write(self, place: Place, value: Any, full: bool) -> Any:
+        """Return it in its inner form; an array as a list."""
+        if hasattr(value, "tolist"):
+            return value.tolist()
+        return value if self.inner is None else self.inner.write(place, value, full)
 
     def schema(self, known: Known) -> Schema | None:
         """Return its type."""
         return self.form if self.inner is None else self.inner.schema(known)
-
-
-def _day(what: str, value: Any) -> date:
-    # A moment is a date to Python, but no day that people could compare.
-    if not isinstance(value, date) or isinstance(value, datetime):
-        raise checks.refused(what, A_DATE, value)
-    return value
-
-
-A_DATE = "a date, such as 2026-11-18 in TOML (without quotes) and datetime.date(2026, 11, 18) in Python"
-
-
-class Day(Form):
-    """A date, which JSON has as text."""
-
-    def check(self, what: str, value: Any) -> date:
-        """Refuse moments: people could not compare them with days."""
-        return _day(what, value)
-
-    def read(self, where: str, given: Any) -> date:
-        """Return a date of TOML, or the one that a text names."""
-        try:
-            return _day(where, date.fromisoformat(given) if isinstance(given, str) else given)
-        except ValueError:
-            raise checks.refused(where, A_DATE, given) from None
-
-    def schema(self, known: Known) -> Schema:
-        """Return that of a text."""
-        return {"type": "string"}
 
 
 @dataclass(frozen=True)
@@ -208,18 +212,14 @@ class Anything(Form):
         """Whether it may be told from the others of a union: it may not."""
         return True
 
-    def check(self, what: str, value: Any) -> Any:
+    def take(self, place: Place, value: Any) -> Any:
         """Return it as it is."""
         return value
 
-    def read(self, where: str, given: Any) -> Any:
-        """Refuse."""
-        raise SpecError(f"{where} cannot be {checks.shown(given)}; code is never read from a file")
-
-    def write(self, where: str, value: Any, full: bool) -> Any:
+    def write(self, place: Place, value: Any, full: bool) -> Any:
         """Refuse."""
         raise SpecError(
-            f"{where} is a {type(value).__name__}, which no TOML can hold; a mapping that was fitted with it can be "
+            f"{place} is a {type(value).__name__}, which no TOML can hold; a mapping that was fitted with it can be "
             f"saved, and its problem written: fit tabulates it"
         )
 
@@ -234,24 +234,24 @@ class Words(Form):
     choices: tuple[Any, ...]
     nothing: str | None = None
 
-    def check(self, what: str, value: Any) -> Any:
-        """Refuse any other."""
-        checks.one_of(what, value, self.choices)
-        return value
+    @property
+    def _words(self) -> list[Any]:
+        return [self.nothing if word is None else word for word in self.choices]
 
-    def read(self, where: str, given: Any) -> Any:
+    def take(self, place: Place, value: Any) -> Any:
         """Return the word, or None for its own."""
-        words = [self.nothing if word is None else word for word in self.choices]
-        checks.one_of(where, given, words)
-        return None if given == self.nothing else given
+        if value is None and None in self.choices:
+            return None
+        checks.one_of(place, value, self._words)
+        return None if value == self.nothing else value
 
-    def write(self, where: str, value: Any, full: bool) -> Any:
+    def write(self, place: Place, value: Any, full: bool) -> Any:
         """Return the word."""
         return self.nothing if value is None else value
 
     def schema(self, known: Known) -> Schema:
         """Return the list of words."""
-        return {"enum": [self.nothing if word is None else word for word in self.choices]}
+        return {"enum": self._words}
 
 
 @dataclass(frozen=True)
@@ -261,40 +261,32 @@ class Many(Form):
     item: Form
     size: int | None = None
 
+    def __str__(self) -> str:
+        return f"a list of {'' if self.size is None else f'{self.size} '}{self.item.noun}"
+
     def suits(self, value: Any) -> bool:
         """Whether it is a list."""
         return isinstance(value, list | tuple)
 
-    def check(self, what: str, value: Any) -> tuple[Any, ...]:
-        """Check each entry."""
-        listed = checks.listed(what, value, self._expected("a list"))
-        self._count(what, listed)
-        return tuple(self.item.check(f"each of {what}", each) for each in listed)
+    def take(self, place: Place, value: Any) -> tuple[Any, ...]:
+        """Take each entry; one record will do for a list of it."""
+        if isinstance(self.item, Record | Kinds) and isinstance(value, self.item.kind):
+            value = [value]
+        elif isinstance(self.item, Record | Kinds) and isinstance(value, Mapping):
+            raise checks.refused(place, f"an array of tables: write [[{place.path}]]", value)
+        listed = checks.listed(place, value, self)
+        if self.size is not None and len(listed) != self.size:
+            raise checks.refused(place, self, value)
+        return tuple(self.item.take(place.item(at), each) for at, each in enumerate(listed))
 
-    def read(self, where: str, given: Any) -> tuple[Any, ...]:
-        """Read each entry."""
-        if not isinstance(given, list):
-            tables = isinstance(self.item, Record | Kinds)
-            hint = f"an array of tables: write [[{where}]]" if tables and "." not in where else ""
-            raise checks.refused(where, hint or self._expected("an array"), given)
-        self._count(where, given)
-        return tuple(self.item.read(f"{where}[{at}]", each) for at, each in enumerate(given))
-
-    def write(self, where: str, value: Any, full: bool) -> list[Any]:
+    def write(self, place: Place, value: Any, full: bool) -> list[Any]:
         """Write each entry."""
-        return [self.item.write(f"{where}[{at}]", each, full) for at, each in enumerate(value)]
+        return [self.item.write(place.item(at), each, full) for at, each in enumerate(value)]
 
     def schema(self, known: Known) -> Schema:
         """Return that of an array."""
         sizes = {} if self.size is None else {"minItems": self.size, "maxItems": self.size}
         return {"type": "array", "items": self.item.schema(known) or {}, **sizes}
-
-    def _expected(self, noun: str) -> str:
-        return f"{noun} of {'' if self.size is None else f'{self.size} '}values"
-
-    def _count(self, where: str, listed: Sequence[Any]) -> None:
-        if self.size is not None and len(listed) != self.size:
-            raise checks.refused(where, self._expected("a list"), list(listed))
 
 
 @dataclass(frozen=True)
@@ -307,25 +299,15 @@ class Table(Form):
         """Whether it is a mapping."""
         return isinstance(value, Mapping)
 
-    def check(self, what: str, value: Any) -> FrozenMap[str, Any]:
-        """Check names and values."""
-        table = checks.mapping(what, value, "a mapping of names to values")
-        return FrozenMap(
-            {
-                checks.text(f"each name in {what}", name): self.value.check(f"{what} at {name!r}", inner)
-                for name, inner in table.items()
-            }
-        )
+    def take(self, place: Place, value: Any) -> FrozenMap[str, Any]:
+        """Take names and values."""
+        table = checks.mapping(place, value, "a table: a mapping of names to values")
+        names = {checks.text(f"each name in {place}", name): inner for name, inner in table.items()}
+        return FrozenMap({name: self.value.take(place.key(name), inner) for name, inner in names.items()})
 
-    def read(self, where: str, given: Any) -> dict[str, Any]:
-        """Read every value."""
-        if not isinstance(given, Mapping):
-            raise checks.refused(where, f"a table with one entry for each name: write [{where}.name]", given)
-        return {name: self.value.read(joined(where, name), inner) for name, inner in given.items()}
-
-    def write(self, where: str, value: Any, full: bool) -> dict[str, Any]:
+    def write(self, place: Place, value: Any, full: bool) -> dict[str, Any]:
         """Write every value."""
-        return {name: self.value.write(joined(where, name), inner, full) for name, inner in value.items()}
+        return {name: self.value.write(place.key(name), inner, full) for name, inner in value.items()}
 
     def schema(self, known: Known) -> Schema:
         """Return that of a table with any keys."""
@@ -344,50 +326,43 @@ class Rows(Form):
         """Whether it is a mapping, or an array."""
         return isinstance(value, Mapping | list)
 
-    def check(self, what: str, value: Any) -> FrozenMap[Any, Any]:
-        """Check what is mapped, and to what."""
-        table = checks.mapping(what, value, f"a mapping of {self._keys}")
-        found = {self._at(what, at): inner for at, inner in table.items()}
-        return FrozenMap({at: self.value.check(f"{what} at {at!r}", inner) for at, inner in found.items()})
-
-    def _at(self, what: str, at: Any) -> Any:
-        parts = at if len(self.at) > 1 else (at,)
-        if not isinstance(parts, tuple) or len(parts) != len(self.at):
-            raise checks.refused(f"each key of {what}", f"({', '.join(self.keys[:-1])})", at)
-        return self._key([form.check(f"{key} in {what}", each) for key, form, each in self._named(parts)])
-
-    def _named(self, parts: Sequence[Any]) -> Iterator[tuple[str, Form, Any]]:
-        return zip(self.keys[:-1], self.at, parts, strict=True)
-
-    @staticmethod
-    def _key(parts: list[Any]) -> Any:
-        return parts[0] if len(parts) == 1 else tuple(parts)
-
-    @property
-    def _keys(self) -> str:
-        return f"{', '.join(self.keys[:-1])} to {self.keys[-1]}"
-
-    def read(self, where: str, given: Any) -> dict[Any, Any]:
-        """Read each row; none may be there twice."""
-        if not isinstance(given, list) or not all(isinstance(row, Mapping) for row in given):
-            raise checks.refused(where, f"an array of {{{', '.join(f'{key} = ...' for key in self.keys)}}}", given)
+    def take(self, place: Place, value: Any) -> FrozenMap[Any, Any]:
+        """Take a mapping, or each row of an array; none may be there twice."""
         found: dict[Any, Any] = {}
-        for number, row in enumerate(given):
-            place = f"{where}[{number}]"
-            need_keys(place, row, self.keys, self.keys)
-            parts = [row[key] for key in self.keys[:-1]]
-            at = self._key([form.read(f"{place}.{key}", each) for key, form, each in self._named(parts)])
-            if at in found:
-                raise SpecError(f"{place}: {' and '.join(self.keys[:-1])} {checks.shown(at)} is given twice")
-            found[at] = self.value.read(f"{place}.{self.keys[-1]}", row[self.keys[-1]])
-        return found
+        for row, at, inner in self._entries(place, value):
+            parts = [form.take(row.key(key), part) for key, form, part in zip(self.keys, self.at, at, strict=False)]
+            what = parts[0] if len(parts) == 1 else tuple(parts)
+            if what in found:
+                raise SpecError(f"{row}: {' and '.join(self.keys[:-1])} {checks.shown(what)} is given twice")
+            found[what] = self.value.take(row.key(self.keys[-1]), inner)
+        return FrozenMap(found)
 
-    def write(self, where: str, value: Any, full: bool) -> list[Any]:
+    def _entries(self, place: Place, value: Any) -> Iterator[tuple[Place, Sequence[Any], Any]]:
+        """Yield for each entry its place, what is mapped, and to what."""
+        *names, last = self.keys
+        if isinstance(value, Mapping) and place.owner:
+            for at, inner in value.items():
+                parts = at if len(names) > 1 else (at,)
+                if not isinstance(parts, tuple) or len(parts) != len(names):
+                    raise checks.refused(f"each key of {place}", f"({', '.join(names)})", at)
+                yield place.item(at), parts, inner
+            return
+        if not isinstance(value, list) or not all(isinstance(row, Mapping) for row in value):
+            named = ", ".join(f"{key} = ..." for key in self.keys)
+            raise checks.refused(
+                place, f"a mapping of {', '.join(names)} to {last}: in TOML an array of {{{named}}}", value
+            )
+        for number, row in enumerate(value):
+            need_keys(place.item(number), row, self.keys, self.keys)
+            yield place.item(number), [row[name] for name in names], row[last]
+
+    def write(self, place: Place, value: Any, full: bool) -> list[Any]:
         """Write each row."""
-        rows = []
+        forms, rows = (*self.at, self.value), []
         for at, inner in value.items():
-            parts = [form.write(where, each, full) for _, form, each in self._named(at if len(self.at) > 1 else (at,))]
-            rows.append(dict(zip(self.keys, [*parts, self.value.write(where, inner, full)], strict=True)))
+            parts = (*(at if len(self.at) > 1 else (at,)), inner)
+            written = [form.write(place, part, full) for form, part in zip(forms, parts, strict=True)]
+            rows.append(dict(zip(self.keys, written, strict=True)))
         return rows
 
     def schema(self, known: Known) -> Schema:
@@ -411,19 +386,13 @@ class Either(Form):
     def _form(self, value: Any) -> Form:
         return next((form for form in self.forms if form.suits(value)), self.otherwise)
 
-    def check(self, what: str, value: Any) -> Any:
-        """Check it by its form."""
-        return None if value is None and self.optional else self._form(value).check(what, value)
+    def take(self, place: Place, value: Any) -> Any:
+        """Take it by its form."""
+        return None if value is None and self.optional else self._form(value).take(place, value)
 
-    def read(self, where: str, given: Any) -> Any:
-        """Read it in its form."""
-        if given is None and self.optional:
-            return None
-        return self._form(given).read(where, given)
-
-    def write(self, where: str, value: Any, full: bool) -> Any:
+    def write(self, place: Place, value: Any, full: bool) -> Any:
         """Write it in its form."""
-        return None if value is None and self.optional else self._form(value).write(where, value, full)
+        return None if value is None and self.optional else self._form(value).write(place, value, full)
 
     def schema(self, known: Known) -> Schema | None:
         """Return that of any of them; words are one list, and so are types of which nothing more is known."""
@@ -435,41 +404,45 @@ class Either(Form):
 class Record(Form):
     """Another record: a table whose keys are its fields, and the one that says its kind, if any."""
 
-    kind: type
+    kind: Any
+
+    @property
+    def noun(self) -> str:
+        """The name of the class."""
+        name: str = self.kind.__name__
+        return name
 
     def suits(self, value: Any) -> bool:
         """Whether it is one, or a table."""
         return isinstance(value, self.kind | Mapping)
 
-    def check(self, what: str, value: Any) -> Any:
-        """Refuse anything else."""
-        checks.kind(what, value, self.kind, f"an instance of {self.kind.__name__}")
-        return value
-
     @property
     def _key(self) -> dict[str, str]:
         return {self.kind.key: word_of(self.kind)} if hasattr(self.kind, "key") else {}
 
-    def read(self, where: str, given: Any) -> Any:
-        """Return the record; what its class refuses is told with its place."""
+    def take(self, place: Place, value: Any) -> Any:
+        """Return the record; what its class refuses of a table is told with its place."""
+        if isinstance(value, self.kind):
+            return value
         forms = _forms(self.kind)
-        if not isinstance(given, Mapping):
-            raise checks.refused(where or "it", f"a table with the keys {[*self._key, *forms]}", given)
-        needed = [item.name for item in _recorded(self.kind) if _default(item) is MISSING]
-        need_keys(where or _called(self.kind), given, [*self._key, *forms], needed)
-        values = {name: forms[name].read(joined(where, name), each) for name, each in given.items() if name in forms}
+        known = [*self._key, *forms]
+        if not isinstance(value, Mapping):
+            raise checks.refused(place, f"an instance of {self.noun}: in TOML a table of {known}", value)
+        whole = str(place) or f"the {self.kind.__name__.lower()}"
+        need_keys(whole, value, known, [item.name for item in _recorded(self.kind) if _default(item) is MISSING])
+        values = {name: forms[name].take(place.key(name), each) for name, each in value.items() if name in forms}
         try:
             return self.kind(**values)
         except SpecError as error:
-            raise SpecError(f"{where}: " if where else "", *error.pieces) from None
+            raise SpecError(f"{place}: " if place.path else "", *error.pieces) from None
 
-    def write(self, where: str, value: Any, full: bool) -> dict[str, Any]:
+    def write(self, place: Place, value: Any, full: bool) -> dict[str, Any]:
         """Return the table; fields at their default are left out, unless the class states them in any case."""
         table, forms, stated = dict(self._key), _forms(self.kind), getattr(self.kind, "stated", ())
         for item in _recorded(self.kind):
-            own = getattr(value, item.name)
-            if full or item.name in stated or not (own is None or own == _default(item)):
-                table[item.name] = forms[item.name].write(joined(where, item.name), own, full)
+            own, default = getattr(value, item.name), _default(item)
+            if full or item.name in stated or default is MISSING or not (own is None or own == default):
+                table[item.name] = forms[item.name].write(place.key(item.name), own, full)
         return table
 
     def schema(self, known: Known) -> Schema:
@@ -496,53 +469,82 @@ class Record(Form):
 class Kinds(Form):
     """A record of any of the kinds of a class, which the word under its ``key`` tells apart."""
 
-    base: Any
+    kind: Any
 
     @property
     def every(self) -> dict[str, type]:
         """All kinds by their words, also those that only fit writes."""
-        kinds: dict[str, type] = self.base.kinds() | self.base.made()
+        kinds: dict[str, type] = self.kind.kinds() | self.kind.made()
         return kinds
+
+    @property
+    def noun(self) -> str:
+        """The names of the classes that users write."""
+        *names, last = [kind.__name__ for kind in self.kind.kinds().values()]
+        return f"{', '.join(names)} or {last}"
 
     def suits(self, value: Any) -> bool:
         """Whether it is of a kind, or a table."""
-        return isinstance(value, self.base | Mapping)
+        return isinstance(value, self.kind | Mapping)
 
-    def check(self, what: str, value: Any) -> Any:
-        """Refuse anything else."""
-        if not isinstance(value, self.base):
-            *names, last = [kind.__name__ for kind in self.base.kinds().values()]
-            raise checks.refused(what, f"an instance of {', '.join(names)} or {last}", value)
-        return value
-
-    def read(self, where: str, given: Any) -> Any:
-        """Return the record of the kind that is named."""
-        key, every, listed = self.base.key, self.every, list(self.base.kinds())
-        if not isinstance(given, Mapping):
-            raise checks.refused(where, f"a table with the key {key!r}, one of {listed}", given)
-        if key not in given:
-            raise SpecError(f"{where} needs the key {key!r}, one of {listed}")
-        word = given[key]
+    def take(self, place: Place, value: Any) -> Any:
+        """Return the record, of the kind that a table names."""
+        if isinstance(value, self.kind):
+            return value
+        key, every, listed = self.kind.key, self.every, self.kind.kinds()
+        if not isinstance(value, Mapping):
+            raise checks.refused(place, f"an instance of {self.noun}: in TOML a table with the key {key!r}", value)
+        if key not in value:
+            raise SpecError(f"{place} needs the key {key!r}, one of {[*listed]}")
+        word = value[key]
         if not isinstance(word, str) or word not in every:
-            raise SpecError(
-                f"{where}: {key} must be one of {listed}, not {checks.shown(word)}.{did_you_mean(word, every)}"
-            )
-        return Record(every[word]).read(where, given)
+            hint = did_you_mean(word, every)
+            raise SpecError(f"{place}: {key} must be one of {[*listed]}, not {checks.shown(word)}.{hint}")
+        return Record(every[word]).take(place, value)
 
-    def write(self, where: str, value: Any, full: bool) -> dict[str, Any]:
-        """Return its table; what holds functions is refused."""
+    def write(self, place: Place, value: Any, full: bool) -> dict[str, Any]:
+        """Write its table; what holds functions is refused."""
         if type(value) not in self.every.values():
             raise SpecError(
                 f"{type(value).__name__} holds a function of your own and cannot be written as TOML. A mapping that "
                 f"was fitted with it can be saved: the file keeps tables of distances and distortions, and what a "
                 f"utility said of it"
             )
-        return Record(type(value)).write(where, value, full)
+        return Record(type(value)).write(place, value, full)
 
     def schema(self, known: Known) -> Schema:
         """Return a reference to the list of kinds."""
         kinds = self.every.values()
-        return referred(self.base.__name__, known, lambda: {"oneOf": [Record(kind).schema(known) for kind in kinds]})
+        return referred(self.kind.__name__, known, lambda: {"oneOf": [Record(kind).schema(known) for kind in kinds]})
+
+
+@dataclass(frozen=True)
+class Inside(Form):
+    """A record of which a document has the one field alone."""
+
+    kind: Any
+    field: str
+
+    @property
+    def inner(self) -> Form:
+        """The form of the field."""
+        return _forms(self.kind)[self.field]
+
+    def suits(self, value: Any) -> bool:
+        """Whether it is one, or what a document has of it."""
+        return isinstance(value, self.kind | list)
+
+    def take(self, place: Place, value: Any) -> Any:
+        """Return the record."""
+        return value if isinstance(value, self.kind) else self.kind(self.inner.take(place, value))
+
+    def write(self, place: Place, value: Any, full: bool) -> Any:
+        """Write the field."""
+        return self.inner.write(place, getattr(value, self.field), full)
+
+    def schema(self, known: Known) -> Schema | None:
+        """Return that of the field."""
+        return self.inner.schema(known)
 
 
 def word_of(kind: Any) -> str:
@@ -551,22 +553,13 @@ def word_of(kind: Any) -> str:
     return word
 
 
-def need_keys(where: str, table: Mapping[str, Any], known: Sequence[str], needed: Sequence[str]) -> None:
+def need_keys(place: object, table: Mapping[str, Any], known: Sequence[str], needed: Sequence[str]) -> None:
     """Refuse a table with a key that is not known, or without one that is needed."""
     for key in table:
         if key not in known:
-            raise SpecError(f"{where} has no key {key!r}.{did_you_mean(key, known)} Its keys are {list(known)}.")
+            raise SpecError(f"{place} has no key {key!r}.{did_you_mean(key, known)} Its keys are {list(known)}.")
     if lacking := [key for key in needed if key not in table]:
-        raise SpecError(f"{where} lacks the key{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking))}")
-
-
-def joined(where: str, name: str) -> str:
-    """Return where a key of a table stands."""
-    return f"{where}.{name}" if where else name
-
-
-def _called(kind: type) -> str:
-    return f"the {kind.__name__.lower()}"
+        raise SpecError(f"{place} lacks the key{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking))}")
 
 
 def _recorded(kind: Any) -> list[Field[Any]]:
@@ -585,12 +578,24 @@ def _forms(kind: Hashable) -> dict[str, Form]:
     return {item.name: form_of(hints[item.name]) for item in _recorded(kind)}
 
 
+def _day(place: Any, value: Any) -> date:
+    """Return a date, which JSON has as text; a moment is one to Python, but no day that people could compare."""
+    expected = "a date, such as 2026-11-18 in TOML (without quotes) and datetime.date(2026, 11, 18) in Python"
+    try:
+        found = date.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        found = None
+    if not isinstance(found, date) or isinstance(found, datetime):
+        raise checks.refused(place, expected, value)
+    return found
+
+
 LEAVES: dict[Any, Form] = {
     str: Leaf(checks.text, {"type": "string"}),
     bool: Leaf(checks.flag, {"type": "boolean"}),
     int: Leaf(checks.whole, {"type": "integer"}),
     float: Leaf(checks.own_number, {"type": "number"}),
-    date: Day(),
+    date: Leaf(_day, {"type": "string"}),
 }
 
 
@@ -609,11 +614,10 @@ def form_of(hint: Any) -> Form:
         return Table(form_of(inner[1]))
     if hint in LEAVES:
         return LEAVES[hint]
-    if hasattr(hint, "form"):
-        own: Form = hint.form()
-        return own
+    if hasattr(hint, "document_is"):
+        return Inside(hint, hint.document_is)
     if is_dataclass(hint):
-        return Record(hint)  # type: ignore[arg-type]
+        return Record(hint)
     return Kinds(hint) if hasattr(hint, "kinds") else Anything()
 
 
@@ -676,7 +680,7 @@ def _shown_default(form: Form, default: Any) -> Schema:
     if isinstance(form, Kinds) and type(default) not in form.every.values():
         return {}
     if isinstance(form, Kinds | Words):
-        return {"default": form.write("", default, False)}
+        return {"default": form.write(Place(""), default, False)}
     plain = isinstance(default, str | int) or (isinstance(default, float) and math.isfinite(default))
     return {"default": default} if plain else {}
 

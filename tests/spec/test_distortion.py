@@ -101,8 +101,8 @@ def test_a_table_that_does_not_fit_the_column(cost, words):
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (lambda: eh.Nominal({("F", "M"): -1}), "cost of Nominal at .'F', 'M'. must be at least 0"),
-        (lambda: eh.Nominal({("F", "M"): float("nan")}), "cost of Nominal at .'F', 'M'. must be a number"),
+        (lambda: eh.Nominal({("F", "M"): -1}), "cost..'F', 'M'...cost of Nominal must be at least 0"),
+        (lambda: eh.Nominal({("F", "M"): float("nan")}), "cost..'F', 'M'...cost of Nominal must be a number"),
         (lambda: eh.Nominal({("F", "F"): 1}), "staying at 'F' must cost 0, not 1"),
         (lambda: eh.Nominal({"F": 1}), "each key of cost of Nominal must be .from, to., not 'F'"),
         (lambda: eh.Nominal({("F", "M", "X"): 1}), "each key of cost of Nominal must be .from, to."),

@@ -214,7 +214,7 @@ def test_a_level_may_be_a_bin_or_among_learned_cells():
         ({"when": {"f0": 1}}, r"forbidden\[0\] lacks the key 'then'"),
         ({"when": {}, "then": {"y": 1}}, r"forbidden\[0\].when must be a mapping"),
         ({"when": {"f0": 1}, "then": {"y": 1}, "else": 2}, r"forbidden\[0\] has no key 'else'"),
-        ("f0=1", r"forbidden\[0\] must be a table with the keys"),
+        ("f0=1", r"forbidden\[0\] must be an instance of Forbidden: in TOML a table of"),
     ],
 )
 def test_what_is_no_rule_is_refused(rule, words):

@@ -172,7 +172,9 @@ STATEMENTS = {
         blind=True,
     ),
     "function": small_problem(
-        distortion=eh.Distortion(function=eh.spec.CostTable([(0, 0, 0.0), (0, 1, 2.5)], "mine", [("hired", (0, 1))]))
+        distortion=eh.Distortion(
+            function=eh.spec.CostTable([0, 0], [0, 1], [0.0, 2.5], "mine", [{"name": "hired", "levels": [0, 1]}])
+        )
     ),
     "tabulated": small_problem(
         parity=[
@@ -203,7 +205,12 @@ MALFORMED = [
         "outcome = 0, probability = 0.6",
         "target of TargetParity sums to 1.1",
     ),
-    ("target", "{ outcome = 0, probability = 0.5 }", "3", r"parity\[0\].target\[0\].value must be an array"),
+    (
+        "target",
+        "{ outcome = 0, probability = 0.5 }",
+        "3",
+        r"parity\[0\].target\[0\].value must be a mapping of outcome to probability: in TOML an array of",
+    ),
     ("target", "released = true", 'released = "yes"', r"parity\[0\].released must be true or false"),
     ("target", "min_segment = 3.0", 'min_segment = "a"', r"parity\[0\].min_segment must be a number"),
     ("target", 'kind = "target"', 'kind = "pairwise"', r"parity\[0\] has no key 'released'"),
@@ -229,15 +236,15 @@ MALFORMED = [
     ("cost", "cost = 2 ", "cost = -2 ", r"hired.cost\[1\].cost must be at least 0"),
     ("cost", "cost = 2 ", "price = 2 ", r"hired.cost\[1\] has no key 'price'"),
     ("cost", ", cost = 2 ", "", r"hired.cost\[1\] lacks the key 'cost'"),
-    ("conditional", "features = [\n    0,\n]", "features = 3", r"conditional\[0\].features must be an array"),
-    ("conditional", "features = [\n    0,\n]", "features = [[1]]", r"conditional\[0\].features\[0\] must be one level"),
+    ("conditional", "features = [\n    0,\n]", "features = {}", r"conditional\[0\].features must be one level"),
+    ("conditional", "features = [\n    0,\n]", "features = [[1]]", r"conditional\[0\].features must be one level"),
     ("conditional", "probability = 0.5", "probability = 0.4", r"conditional's probabilities given \(0,\) sum to 0.8"),
     ("conditional", "probabilities =", "probs =", r"conditional\[0\] has no key 'probs'"),
     ("conditional", 'suppress_protected = "fixed"', 'suppress_protected = "no"', "write suppress_protected"),
     ("conditional", 'suppress_protected = "fixed"', 'suppress_protected = "fix"', "suppress_protected must be one of"),
     ("conditional", "blind = true", 'blind = "yes"', "blind must be true or false"),
     ("conditional", "blind = true", "blnd = true", "no key 'blnd'. Did you mean 'blind'"),
-    ("function", "cost = [\n    0.0,", "cost = [", "distortion.function needs 'from', 'to' and 'cost'"),
+    ("function", "cost = [\n    0.0,", "cost = [", "distortion.function: a cost table needs"),
     ("function", "2.5", "-2.5", "distortion.function: a cost table has a negative cost"),
     ("function", 'name = "mine"', 'nam = "mine"', "distortion.function has no key 'nam'"),
     (
@@ -253,7 +260,7 @@ MALFORMED = [
         "bnd = 0.1\nlines",
         r"distance.pieces\[0\] has no key 'bnd'. Did you mean 'bound'",
     ),
-    ("tabulated", "lines = [", "lines = [3,", r"distance.pieces\[0\].lines\[0\] must be an array of 3 values"),
+    ("tabulated", "lines = [", "lines = [3,", r"distance.pieces\[0\].lines\[0\] must be a list of 3 values"),
 ]
 
 
@@ -267,7 +274,7 @@ def test_malformed_documents(which, old, new, words):
 
 
 ORDINAL = "{{ rules = {{ score = {{ rule = 'ordinal', step = 1, {} }}, hired = {{ rule = 'free' }} }} }}"
-FUNCTION = "{{ function = {{ from = [{}], to = [0], cost = [1] }} }}"
+FUNCTION = "{{ function = {{ origin = [{}], target = [0], cost = [1] }} }}"
 FINE = {
     "protected": "['group']",
     "features": "['score']",
@@ -295,7 +302,7 @@ HOSTILE = {
         ORDINAL.format("levels = [{ a = 1 }]"),
         r"rules.score.levels\[0\] must be one level",
     ),
-    "endless cells": ("distortion", FUNCTION.format("inf"), "three arrays"),
+    "endless cells": ("distortion", FUNCTION.format("inf"), "origin must be a list of whole numbers"),
     "endlessly many bins": ("bins", "{ score = { by = 'quantiles', number = 1e30 } }", "at most 10000"),
     "nothing as a word for missing": ("missing_values", "[nan]", "missing_values"),
     "a list as the favourable outcome": ("favourable", "[0]", "favourable must be one level"),

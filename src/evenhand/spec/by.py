@@ -125,35 +125,31 @@ class Cases(records.Form):
         of_document = isinstance(value, list) and any(isinstance(case, Mapping) and "value" in case for case in value)
         return isinstance(value, By) or of_document
 
-    def check(self, what: str, value: Any) -> By:
-        """Check every value."""
-        if not isinstance(value, By):
-            raise check.refused(what, "a value, or a By", value)
-        return value.map(lambda inner: self.inner.check(what, inner))
-
-    def read(self, where: str, given: Any) -> By:
-        """Read the cases and the value for all the rest."""
+    def take(self, place: records.Place, value: Any) -> By:
+        """Take every value; of a document, the cases and the value for all the rest."""
+        if isinstance(value, By):
+            return value.map(lambda inner: self.inner.take(place, inner))
         defaults, cases = [], []
-        for number, case in enumerate(given):
-            place = f"{where}[{number}]"
+        for number, case in enumerate(value):
+            own = place.item(number)
             if not isinstance(case, Mapping):
-                raise check.refused(place, "{where = {...}, value = ...}", case)
-            records.need_keys(place, case, ("where", "value"), ("value",))
-            value = self.inner.read(f"{place}.value", case["value"])
+                raise check.refused(own, "{where = {...}, value = ...}", case)
+            records.need_keys(own, case, ("where", "value"), ("value",))
+            inner = self.inner.take(own.key("value"), case["value"])
             if "where" not in case:
-                defaults.append(value)
+                defaults.append(inner)
             else:
-                cases.append((where_of(f"{place}.where", case["where"], _side), value))
+                cases.append((where_of(own.key("where"), case["where"], _side), inner))
         if len(defaults) != 1:
             raise SpecError(
-                f"{where} needs exactly one {{value = ...}} without where, for all the rest; it has {len(defaults)}"
+                f"{place} needs exactly one {{value = ...}} without where, for all the rest; it has {len(defaults)}"
             )
         return By(defaults[0], cases)
 
-    def write(self, where: str, value: Any, full: bool) -> list[Any]:
+    def write(self, place: records.Place, value: Any, full: bool) -> list[Any]:
         """Write the value for all the rest, then the cases."""
-        cases = [{"where": _plain(at), "value": self.inner.write(where, inner, full)} for at, inner in value.cases]
-        return [{"value": self.inner.write(where, value.default, full)}, *cases]
+        cases = [{"where": _plain(at), "value": self.inner.write(place, inner, full)} for at, inner in value.cases]
+        return [{"value": self.inner.write(place, value.default, full)}, *cases]
 
     def schema(self, known: records.Known) -> records.Schema:
         """Return that of an array of {where, value}."""
@@ -232,7 +228,7 @@ def _case(case: Any) -> tuple[Where, Any]:
     return where_of("where one of the cases of By holds", pair[0], _side), _value("each value in cases of By", pair[1])
 
 
-def where_of(what: str, where: Any, side: Callable[[str, str, Any], Any] | None = None) -> Where:
+def where_of(what: object, where: Any, side: Callable[[object, str, Any], Any] | None = None) -> Where:
     """Return where something holds: columns, and of each a level or several, or what ``side`` makes of them."""
     example = 'a mapping such as {"sex": "Male"}'
     given = check.mapping(what, where, example)
@@ -242,14 +238,14 @@ def where_of(what: str, where: Any, side: Callable[[str, str, Any], Any] | None 
     return FrozenMap({check.column(what, column): side(what, column, levels) for column, levels in given.items()})
 
 
-def _side(what: str, column: str, levels: Any) -> Any:
+def _side(what: object, column: str, levels: Any) -> Any:
     """Return the levels of one column of a case, or the second group of a pair."""
     if column == AGAINST:
         return where_of(f"{what}: {AGAINST!r}, the second group,", levels)
     return _levels(what, column, levels)
 
 
-def _levels(what: str, column: str, levels: Any) -> Any:
+def _levels(what: object, column: str, levels: Any) -> Any:
     """Return one level, or several."""
     if isinstance(levels, str | Mapping) or not isinstance(levels, Iterable):
         return check.level(f"{what}: {column!r}", levels)

@@ -215,75 +215,60 @@ Columns = Mapping[str, Any]
 """The values of several columns, one array per column."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class CostedMoves(Sequence[tuple[int, int, float]]):
-    """Moves and what they cost, as a tuple of (from, to, cost); kept as arrays, for there may be millions."""
-
-    origin: Cells
-    target: Cells
-    cost: Numbers
-
-    def __post_init__(self) -> None:
-        for name, kind in (("origin", np.int64), ("target", np.int64), ("cost", np.float64)):
-            kept = np.array(getattr(self, name), dtype=kind)
-            kept.flags.writeable = False
-            object.__setattr__(self, name, kept)
-
-    @classmethod
-    def of(cls, moves: Sequence[tuple[int, int, float]]) -> CostedMoves:
-        """Return given moves as they are, or listed ones."""
-        if isinstance(moves, CostedMoves):
-            return moves
-        listed = [(int(a), int(b), float(c)) for a, b, c in moves]
-        return cls(*([move[i] for move in listed] for i in range(3)))  # type: ignore[arg-type]
-
-    def __len__(self) -> int:
-        return len(self.cost)
-
-    def __iter__(self) -> Iterator[tuple[int, int, float]]:
-        return zip(self.origin.tolist(), self.target.tolist(), self.cost.tolist(), strict=True)
-
-    def __getitem__(self, at: Any) -> Any:
-        if isinstance(at, slice):
-            return CostedMoves(self.origin[at], self.target[at], self.cost[at])
-        return int(self.origin[at]), int(self.target[at]), float(self.cost[at])
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, CostedMoves):
-            return tuple(self) == other
-        names = ("origin", "target", "cost")
-        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-    def __repr__(self) -> str:
-        return repr(tuple(self))
-
-
 @dataclass(frozen=True)
+class NumberedColumn:
+    """A column by whose levels cells are numbered."""
+
+    name: str
+    levels: tuple[Value, ...]
+
+
+def _frozen(kind: Any, what: object, given: Any) -> Any:
+    """Return numbers as an array that cannot be changed."""
+    listed = given if isinstance(given, np.ndarray) else check.listed(what, given, "a list of numbers")
+    try:
+        found = np.array(listed)
+        if (
+            not found.size
+            or found.dtype.kind not in "if"
+            or found.ndim != 1
+            or (kind is np.int64 and np.any(found != found.astype(kind)))
+        ):
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        raise check.refused(what, f"a list of {'whole ' * (kind is np.int64)}numbers, at least one", given) from None
+    found = found.astype(kind)
+    found.flags.writeable = False
+    return found
+
+
+@dataclass(frozen=True, eq=False)
 class CostTable:
     """A user's δ as it was tabulated at fit: the moves of finite cost, in the numbering of X × Y.
 
     Parameters
     ----------
-    moves : sequence of (from, to, cost)
+    origin, target : array of int
         Cells of X × Y, ascending. Moves that are not listed are forbidden; staying costs nothing.
+    cost : array
+        What each move costs.
     name : str
         What the function was called.
-    columns : sequence of (name, levels)
+    columns : sequence of NumberedColumn
         The columns of X × Y and their levels, by which its cells are numbered.
     """
 
-    moves: Sequence[tuple[int, int, float]]
+    origin: Annotated[Cells | Sequence[int], partial(_frozen, np.int64)]
+    target: Annotated[Cells | Sequence[int], partial(_frozen, np.int64)]
+    cost: Annotated[Numbers | Sequence[float], partial(_frozen, np.float64)]
     name: str = "a user's function"
-    columns: Sequence[tuple[str, Sequence[Value]]] = ()
+    columns: Sequence[NumberedColumn] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "moves", CostedMoves.of(self.moves))
+        records.check(self)
         origin, target, cost = self.arrays
-        if not len(cost):
-            raise SpecError("a cost table needs at least one move")
+        if not len(origin) == len(target) == len(cost):
+            raise SpecError("a cost table needs 'origin', 'target' and 'cost', three arrays of one length")
         later, same = origin[1:] > origin[:-1], origin[1:] == origin[:-1]
         if not np.all(later | (same & (target[1:] > target[:-1]))):
             raise SpecError("the moves of a cost table must be distinct and ascending")
@@ -291,18 +276,24 @@ class CostTable:
             raise SpecError("a cost table has a negative cost")
         if np.any((origin == target) & (cost != 0)):
             raise SpecError("a cost table charges for staying, which must cost 0")
-        object.__setattr__(self, "columns", tuple((name, tuple(levels)) for name, levels in self.columns))
-
-    @staticmethod
-    def form() -> records.Form:
-        """Return what a document has of it."""
-        return Tabulated()
 
     @property
     def arrays(self) -> tuple[Cells, Cells, Numbers]:
         """The moves as three arrays: from, to and cost."""
-        moves = CostedMoves.of(self.moves)
-        return moves.origin, moves.target, moves.cost
+        origin, target, cost = map(np.asarray, (self.origin, self.target, self.cost))
+        return origin, target, cost
+
+    def __len__(self) -> int:
+        return len(self.cost)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CostTable):
+            return NotImplemented
+        same = all(map(np.array_equal, self.arrays, other.arrays))
+        return same and (self.name, self.columns) == (other.name, other.columns)
+
+    def __hash__(self) -> int:
+        return hash((*(array.tobytes() for array in self.arrays), self.name, self.columns))
 
     @property
     def last(self) -> int:
@@ -324,59 +315,6 @@ class CostTable:
         key, wanted = known_from * size + known_to, origin * size + target
         place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
         return np.where(key[place] == wanted, cost[place], np.inf)
-
-
-@dataclass(frozen=True)
-class NumberedColumn:
-    """A column by whose levels cells are numbered."""
-
-    name: str
-    levels: Sequence[Value]
-
-
-class Tabulated(records.Form):
-    """The form of a cost table: three arrays of one length, its name and the columns."""
-
-    keys = ("from", "to", "cost")
-    columns = records.form_of(Sequence[NumberedColumn])
-
-    def suits(self, value: Any) -> bool:
-        """Whether it is one, or a table."""
-        return isinstance(value, CostTable | Mapping)
-
-    def check(self, what: str, value: Any) -> Any:
-        """Refuse anything else."""
-        check.kind(what, value, CostTable, "a CostTable")
-        return value
-
-    def read(self, where: str, given: Any) -> CostTable:
-        """Read the arrays; code is never read from a file."""
-        if not isinstance(given, Mapping):
-            raise check.refused(where, f"a table with the keys {[*self.keys]}; code is never read from a file", given)
-        records.need_keys(where, given, ("name", "columns", *self.keys), self.keys)
-        arrays = [given[key] for key in self.keys]
-        if not all(isinstance(each, list) and set(map(type, each)) <= {int, float} for each in arrays):
-            raise SpecError(f"{where} needs 'from', 'to' and 'cost', three arrays of numbers")
-        columns = [(each.name, each.levels) for each in self.columns.read(f"{where}.columns", given.get("columns", []))]
-        name = check.text(f"{where}.name", given.get("name", "a user's function"))
-        try:
-            return CostTable(list(zip(*arrays, strict=True)), name, columns)
-        except SpecError as error:
-            raise SpecError(f"{where}: ", *error.pieces) from None
-        except (ValueError, OverflowError):
-            raise SpecError(f"{where} needs 'from', 'to' and 'cost', three arrays of one length") from None
-
-    def write(self, where: str, value: Any, full: bool) -> dict[str, Any]:
-        """Write the arrays."""
-        columns = [{"name": name, "levels": list(levels)} for name, levels in value.columns]
-        arrays = {key: array.tolist() for key, array in zip(self.keys, value.arrays, strict=True)}
-        return {"name": value.name, **({"columns": columns} if columns else {}), **arrays}
-
-    def schema(self, known: records.Known) -> records.Schema:
-        """Return that of the table."""
-        numbers = {"type": "array", "items": {"type": "number"}}
-        table = {"name": {"type": "string"}, "columns": self.columns.schema(known)}
-        return records.an_object({**table, **dict.fromkeys(self.keys, numbers)}, self.keys)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from evenhand import check, records
+from evenhand import records
 from evenhand.arrays import Cells, Flags
 from evenhand.data.domain import Domain
 from evenhand.errors import SpecError
@@ -20,8 +20,6 @@ from evenhand.spec.by import Group, Where, codes_of, fields_of, holds_at, where_
 
 if TYPE_CHECKING:
     from evenhand.spec.problem import Problem
-
-EXAMPLE = 'a list such as [{"when": {"age": "under 18"}, "then": {"income": "high"}}]'
 
 
 @dataclass(frozen=True)
@@ -69,15 +67,6 @@ class Forbidden:
     def codes(self, domain: Domain) -> dict[str, list[int]]:
         """Return the codes of the levels that each column must have."""
         return {name: codes_of("a forbidden record", domain.variable(name), its) for name, its in self.where.items()}
-
-
-def listed(given: Any) -> tuple[Forbidden, ...]:
-    """Return the rules that a problem states, each as a value or as a mapping of ``when`` and ``then``."""
-    rules = (given,) if isinstance(given, Forbidden) else check.listed("forbidden", given, EXAMPLE)
-    return tuple(
-        rule if isinstance(rule, Forbidden) else records.read(Forbidden, rule, f"forbidden[{number}]")
-        for number, rule in enumerate(rules)
-    )
 
 
 def becomes_forbidden(

@@ -23,7 +23,6 @@ from evenhand.spec.conditional import Conditional
 from evenhand.spec.csv_format import CsvFormat
 from evenhand.spec.distortion import Distortion
 from evenhand.spec.forbidden import Forbidden
-from evenhand.spec.forbidden import listed as listed_forbidden
 from evenhand.spec.parity import Parity
 from evenhand.spec.utility import KL, Utility
 
@@ -170,11 +169,6 @@ class Problem(Finding):
         return f"<Problem: {self.outcome} by {' × '.join(self.protected)}, {len(self.features)} features; {kinds}>"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parity", _listed("parity", self.parity, Parity, "[PairwiseParity(0.1)]"))
-        if self.budget is not None and not isinstance(self.budget, Budget):
-            budgets = _listed("budget", self.budget, Budget, "ExpectedDistortion(0.5)")
-            object.__setattr__(self, "budget", budgets)
-        object.__setattr__(self, "forbidden", listed_forbidden(self.forbidden))
         records.check(self)
         self._check_suppression()
         self._check_values()
@@ -515,9 +509,3 @@ def weighting_of(problem: Problem, weights: Any, frequencies: Any) -> Weighting 
 def weighted_by(problem: Problem, weighting: Weighting | None) -> Problem:
     """Return a problem that states by which column rows count."""
     return problem if weighting is None or weighting.sampled else replace(problem, **Weighting.named_by(weighting))
-
-
-def _listed(what: str, given: Any, kind: Any, example: str) -> tuple[Any, ...]:
-    if isinstance(given, kind):
-        return (given,)
-    return check.listed(what, given, f"stated in full, such as {what}={example}")
