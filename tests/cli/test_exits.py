@@ -193,7 +193,7 @@ def test_completion():
 
 
 def test_what_does_not_fit_into_memory_is_wrong_input(inside, monkeypatch):
-    monkeypatch.setattr("evenhand.optimise.compile.size.free_memory", lambda: 10_000)
+    monkeypatch.setattr("evenhand.optimize.compile.size.free_memory", lambda: 10_000)
     for command in (["fit"], ["diagnose"], ["frontier", "--bounds", "0.1,0.2"]):
         result = inside(command[0], "fine.toml", "people.csv", *command[1:])
         complained(result, "about 24 moves are allowed between the 8 cells of this table", "max_steps = 1")

@@ -230,7 +230,7 @@ MEANT = {
     # Mean scores are compared as that ratio, too.
     ("use/estimator/shielded.py", "Ratio"),
     # A loss without a conjugate, which no certificate can stand on.
-    ("optimise/compile/utility.py", "Quasiconvex"),
+    ("optimize/compile/utility.py", "Quasiconvex"),
     # A proposal comments on what it proposed itself.
     ("use/proposal/wording.py", "Edges"),
     ("use/proposal/wording.py", "MergedLevels"),

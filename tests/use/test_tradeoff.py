@@ -282,7 +282,7 @@ def test_a_point_that_the_warm_way_misses_is_fitted_anew(tight, compas, monkeypa
 
 @pytest.mark.slow
 def test_a_point_that_is_worse_than_optimal_is_fitted_anew(tight, compas, monkeypatch):
-    from evenhand.optimise.solve import solve_along
+    from evenhand.optimize.solve import solve_along
 
     def spoiled(programs, clock):
         for result in solve_along(programs, clock):
@@ -300,7 +300,7 @@ def test_a_solver_that_fails_leaves_the_point_unsolved(tight, compas, monkeypatc
         raise eh.SolverError("it stopped")
 
     monkeypatch.setattr(module, "solve_along", lambda programs, clock: (None for _ in programs))
-    monkeypatch.setattr(module, "fitted_as_asked", fails)
+    monkeypatch.setattr(module, "fit_counted", fails)
     found = frontier(tight, compas.counts, bounds=[0.1, 0.3, 0.7])
     assert found.frame["status"].tolist() == ["infeasible", "unsolved", "optimal"]
     assert sentence(found.notes[-1]) == "bound 0.3: it stopped"

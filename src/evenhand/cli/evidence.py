@@ -24,8 +24,8 @@ from evenhand.errors import SpecError
 
 if TYPE_CHECKING:
     from evenhand.data.domain import Value
+    from evenhand.mapping import Mapping
     from evenhand.use.evidence import Evidence
-    from evenhand.use.mapping import Mapping
 
 
 def evidence(
@@ -65,9 +65,9 @@ def evidence(
     counted_by = counting(weights, frequencies, table, "--table; the fitted one has its own")
     screen.load()
     from evenhand.data.weighting import Unit
+    from evenhand.mapping import Mapping
     from evenhand.use.evidence import check_folder
     from evenhand.use.evidence import evidence as written
-    from evenhand.use.mapping import Mapping
 
     check_folder(out, force=force)
     signed = read_sign_off(sign_off)

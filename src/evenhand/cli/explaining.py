@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from evenhand.findings.audit import Audit
     from evenhand.findings.new_people import Realised
+    from evenhand.mapping import Mapping
     from evenhand.spec import Problem
-    from evenhand.use.mapping import Mapping
 
 
 NOTHING_BOUNDS_THEM = "nothing bounds what a model learns from them"

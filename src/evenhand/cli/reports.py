@@ -70,7 +70,7 @@ def report(
     if out.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter(f"must end in .html, not {out.name!r}", param_hint="--out")
     screen.load()
-    from evenhand.use.mapping import Mapping
+    from evenhand.mapping import Mapping
     from evenhand.use.reporting import report_on, summary_path
 
     with writing(force, out, summary_path(out), inputs=(mapping, table, manifest, sign_off)):

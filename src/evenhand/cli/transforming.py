@@ -154,7 +154,8 @@ def release(
 ) -> None:
     """Train mode: write a table with features and outcome drawn anew, for training or publication."""
     options = {
-        "seed": seed, "key": key, "draw": draw, "restore": restore, "mark": mark, "formulas": formulas,
+        "seed": "default" if seed is None else seed, "key": key, "draw": draw, "restore": restore, "mark": mark,
+        "formulas": formulas,
         **asked(missing, unseen),
     }  # fmt: skip
     given = counting(weights, frequencies)
@@ -267,7 +268,7 @@ def _transformed(
     from evenhand.engines import distinct_rows, refuse_mistaken
     from evenhand.engines.changes import ENDINGS as LISTED
     from evenhand.engines.streaming import ENDINGS
-    from evenhand.use.mapping import Mapping
+    from evenhand.mapping import Mapping
 
     check_ending("--out", out, ENDINGS)
     beside = manifest_file(out, manifest)

@@ -27,7 +27,7 @@ from evenhand.render.numbers import chance
 from evenhand.render.section import Column, Fact, Kind, Note, Section, Table
 from evenhand.spec import AGAINST_TARGET, Problem
 from evenhand.spec.by import fields_of, numbers_at
-from evenhand.tables import Placed
+from evenhand.tables.person import Placed
 from evenhand.tables.transforming import Transformer
 from evenhand.tolerances import AT_BOUND, SAME_PROBABILITY
 

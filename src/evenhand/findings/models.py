@@ -262,7 +262,7 @@ class Predictor:
     >>> import evenhand as eh
     >>> data = eh.datasets.load("compas")
     >>> mapping = eh.fit(data.problem, data.counts)
-    >>> scores = mapping.predictor().predict_proba(data.frame)[:, 1]
+    >>> scores = mapping.predictor.predict_proba(data.frame)[:, 1]
     >>> data.frame.assign(score=scores).groupby(["sex", "race"])["score"].mean().round(4).tolist()
     [0.3934, 0.3672, 0.4039, 0.4039]
     >>> mapping.audit().rates.query("is_recid == 1")["after"].round(4).tolist()

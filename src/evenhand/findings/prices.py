@@ -19,8 +19,9 @@ from evenhand.findings.document import Row
 from evenhand.findings.naming import holder_names
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import parity_achieved, segment_shares
-from evenhand.optimise.compile import Compiled, budget_multipliers, entry_multipliers
-from evenhand.optimise.program import Multipliers
+from evenhand.optimize.compile import Compiled
+from evenhand.optimize.compile.inverse import budget_multipliers, entry_multipliers
+from evenhand.optimize.program import Multipliers
 from evenhand.render.finding import Finding
 from evenhand.render.section import Kind, Section, Table
 from evenhand.spec import Problem

@@ -24,29 +24,27 @@ from evenhand.files import replace_file
 from evenhand.findings.assurance import says_nothing
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import ParityAchieved, achieved
-from evenhand.optimise.certificate import Certificate, bounding
-from evenhand.optimise.compile import (
+from evenhand.optimize.certificate import Certificate, bounding
+from evenhand.optimize.compile import (
     Barring,
     Compiled,
     allowed_moves,
     barred_outcomes,
-    budget_multipliers,
     compile_problem,
-    entry_multipliers,
-    free_event,
 )
-from evenhand.optimise.program import Multipliers, least_price
-from evenhand.optimise.tabulate import tabulated
+from evenhand.optimize.compile.inverse import budget_multipliers, entry_multipliers, free_event
+from evenhand.optimize.program import Multipliers, least_price
+from evenhand.optimize.tabulate import tabulated
 from evenhand.spec import (
     AGAINST_TARGET,
     EVERYWHERE,
     Comparisons,
     Features,
     Problem,
-    WithMargin,
     comparisons,
     outcome_given_features,
 )
+from evenhand.spec.margins import WithMargin
 
 CONSERVATIVE = 1 - 1e-6
 """Of an excess in floating point this share is claimed."""
@@ -263,9 +261,14 @@ class _Writer:
     def about(self, part: Comparisons) -> Document:
         """Return what is compared, where it is not the rates of single outcomes."""
         events = part.events
+        found: Document = {}
         if isinstance(events, Features):
-            return {"features": list(events.axis.names)}
-        return {} if part.parity.of_outcomes else {"cumulative": True}
+            found = {"features": list(events.axis.names)}
+        elif not part.parity.of_outcomes:
+            found = {"cumulative": True}
+        groups = np.unique(self.domain.d.cells_of(part.groups, self.counts.d))
+        unknown = _codes(part.groups, groups[part.groups.has_missing(groups)])
+        return found | ({"unknown": unknown} if unknown and any(each.rest for each in part.populations) else {})
 
     def entry(self, part: Comparisons, e: int) -> Document:
         own, against = part.populations[int(part.population[e])], int(part.against[e])

@@ -21,7 +21,7 @@ from evenhand.findings.discretion import Discretion, discreet
 from evenhand.findings.document import Json, installed, plain
 from evenhand.findings.prices import Prices
 from evenhand.findings.theory import Theory
-from evenhand.optimise.certificate import Certificate
+from evenhand.optimize.certificate import Certificate
 from evenhand.render.section import Note, notes_of
 from evenhand.render.sentences import facts, sentence
 from evenhand.report import assurance, people

@@ -235,6 +235,11 @@ class Problem(Finding):
         return self.suppress_protected == "fixed"
 
     @property
+    def reads(self) -> str:
+        """The axes on which a person's probabilities may depend when released; when applied, those but the outcome."""
+        return "xy" if self.blind else "dxy"
+
+    @property
     def observed_only(self) -> bool:
         """Whether only feature combinations that somebody in the table has may be released."""
         return self.targets == "observed"

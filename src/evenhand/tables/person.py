@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,11 +23,13 @@ from evenhand.data.levels import UNSEEN
 from evenhand.errors import DataError, did_you_mean, some_of
 from evenhand.kernel import Kernel
 from evenhand.kernel.draws import DRAW_BITS, keyed_draw, seeded_draws
-from evenhand.kernel.strangers import Strangers
 from evenhand.tables.columns import blank_numbers, canonical, gap_advice, refuse_other_kind
 from evenhand.tables.keys import key_advice, key_text
 from evenhand.tables.learned import plain_values
 from evenhand.tables.writing import Restoring, as_single, as_whole, becomes_text, choices
+
+if TYPE_CHECKING:
+    from evenhand.kernel.strangers import Strangers
 
 Record = Mapping[str, Any]
 """A person: a value for each column."""

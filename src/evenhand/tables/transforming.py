@@ -11,10 +11,10 @@ import math
 import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +27,15 @@ from evenhand.data.levels import UNSEEN as NO_LEVEL
 from evenhand.errors import DataError, Option, warn
 from evenhand.kernel import Kernel, joined, look_up
 from evenhand.kernel.balance import ranked
-from evenhand.kernel.draws import Spaced, balanced_draws, keyed_draws, seeded_draws
+from evenhand.kernel.draws import Spaced, keyed_draws, seeded_draws
+from evenhand.kernel.shuffle import Shuffle, Turns
 from evenhand.kernel.strangers import KEPT, Policies, Policy, Strangers
 from evenhand.kernel.strata import MOST_CELLS, Allotted, Strata
 from evenhand.resources import each_of, in_blocks
-from evenhand.spec import Nest
-from evenhand.tables import Coded, Encoded, Lookup, Placed, Record, Restore, Restoring, Table
+from evenhand.spec.nesting import Nest
+from evenhand.tables import Coded, Encoded, Restore, Restoring, Table
+from evenhand.tables.keys import key_texts
+from evenhand.tables.person import Lookup, Placed, Record
 
 Mode = Literal["release", "apply"]
 Unseen = Literal["typical", "keep", "error"]
@@ -42,8 +45,11 @@ SeedOrigin = Literal["given", "drawn", "default"]
 Levels = Callable[[str], Cells]
 """The level of each kind of rows in a column."""
 
-Draws = Callable[[slice], Cells]
+BlockDraws = Callable[[slice], Cells]
 """The draws of a block of rows: what is never held for all rows at once need not be."""
+
+Drawing = Callable[["Located"], Cells]
+"""The draws of some rows that were located."""
 
 
 def domain_with(domain: Domain, missing: Missing | None) -> Domain:
@@ -85,57 +91,127 @@ FRESH_BITS = 128
 
 @dataclass(frozen=True)
 class How:
-    """How results are drawn and written: the options that release and apply share."""
+    """The options of one draw, settled: what is left open in :class:`Draws` is decided."""
 
     seed: int
     key: str | None = None
     draw: Draw = "independent"
     unseen: Unseen | None = None
     restore: Restoring = Restoring.SAMPLE
+    missing: Missing | None = None
     seed_origin: SeedOrigin = "given"
     draw_asked: bool = True
-
-    def __post_init__(self) -> None:
-        check.one_of("draw", self.draw, get_args(Draw))
-        check.one_of("unseen", self.unseen, (None, *get_args(Unseen)))
-        check.one_of("restore", self.restore, get_args(Restore))
-        object.__setattr__(self, "restore", Restoring(self.restore))
-        if self.key is not None and not isinstance(self.key, str):
-            raise check.refused("key", "the name of a column", self.key)
 
     @property
     def balanced(self) -> bool:
         """Whether the rows of a source are drawn together."""
         return self.draw == "balanced"
 
-    @classmethod
-    def of(cls, seed: int | None, **options: Any) -> How:
-        """Take a seed as users give it: None is fresh randomness."""
-        if seed is None:
-            return cls(secrets.randbits(FRESH_BITS), seed_origin="drawn", **options)
-        return cls(check.seed("seed", seed, or_none=True), **options)
 
-    @classmethod
-    def of_release(cls, seed: int | None, *, key: str | None, draw: Draw | None, **options: Any) -> How:
-        """Take the options of a release, where None is the default.
+@dataclass(frozen=True)
+class Draws:
+    """The options of a draw: ``release``, ``apply``, ``expand``, ``person`` and queries take them, or each by its name.
 
-        With a key draws are independent, from the same seed everywhere: they must not depend on who else is in the
-        table. Without one they are balanced, from a fresh seed.
-        """
-        options |= {"key": key, "draw_asked": draw is not None}
-        options["draw"] = ("balanced" if key is None else "independent") if draw is None else draw
-        if seed is None and key is not None:
-            return cls(DEFAULT_SEED, seed_origin="default", **options)
-        how = cls.of(seed, **options)
-        if how.seed_origin == "drawn":
-            logging.getLogger("evenhand").info("release draws with the fresh seed %d", how.seed)
-        return how
+    Parameters
+    ----------
+    seed : int, None or "default"
+        Makes draws repeatable: the same seed, table and options give the same result. None takes a fresh one, which the
+        logger ``evenhand`` has at level INFO and a result in a file in its ``options``. By default the seed is 0, so
+        that a person gets the same result wherever they are drawn; but a release of a table without ``key`` takes a
+        fresh one. Without ``key`` draws go by position, so give each batch a seed of its own. Choose a seed before you
+        see any result.
+    key : str, optional
+        A column that says who a row is. A row's draw then depends on its key, the seed and the mode alone: the same
+        person gets the same draw in any order, in any table, from any engine. Rows that share a key share a draw.
+    draw : {"balanced", "independent"}, optional
+        ``balanced``, the default of a release of a table without ``key``: all rows are drawn together. The number of
+        people with each outcome is its expectation rounded down or up: in every cell (d, x, y), in every group and
+        segment that parity compares, and in total. Each move is within two of its expectation. Each person's
+        probabilities stay the same, but a row's result depends on the other rows. Not everything can be balanced: not
+        groups that cross, released segments, groups of a blind mapping, rows that share a key, very many new cells. The
+        rest is, with a warning if you wrote ``draw="balanced"``; by default the logger ``evenhand`` has it. In apply
+        mode no outcome is drawn: the number of rows with the same (d, x) that make each move is its expectation rounded
+        down or up. Spark, SQL and single people have no balanced draws.
+        ``independent``, the default everywhere else: each row is drawn on its own.
+    unseen : {"typical", "keep", "error"}, optional
+        What to do with rows whose (d, x, y) was not in the table that was fitted. ``typical``, the default: they keep
+        their features and draw ŷ as the fitted people of their group and outcome do on average, mixed with staying as
+        far as their own budgets ask; where D is suppressed, from p(ŷ|x), or from p(ŷ) where nobody had x. ``keep``:
+        they stay as they are (where D is suppressed, with ŷ from p(ŷ|x)). A row of a group that was not fitted (unless
+        D is suppressed, or not read), or with a value that is no level, stays as it is.
+    missing : {"level", "error"}, optional
+        What a missing value is in a column where the fitted table had none: ``level``, one that nobody had, so that its
+        row is an unseen one (as a rule kept as it is, and counted), or an error that names the row. By default what the
+        problem says. Where missing values have a level in the mapping, they keep it; a missing outcome is an error.
+    restore : {"sample", "midpoint", "label"}, optional
+        What is written where a column has bins, or merged levels, and its level changes: a value that somebody of the
+        new level had in the fitted table, the middle of the bin (the commonest of merged values), or the level's name,
+        in which case the whole column becomes text. A value whose level does not change stays. By default ``sample``;
+        where nothing is drawn, ``midpoint``.
 
-    @classmethod
-    def of_apply(cls, seed: int | None, **options: Any) -> How:
-        """Take the options of apply mode, where the default seed and the same one given are alike."""
-        how = cls.of(seed, **options)
-        return replace(how, seed_origin="default") if seed == DEFAULT_SEED else how
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> mapping = eh.fit(data.problem, data.counts)
+    >>> draws = eh.Draws(seed=7, draw="independent")
+    >>> mapping.release(data.frame, draws).equals(mapping.release(data.frame, seed=7, draw="independent"))
+    True
+    """
+
+    seed: int | Literal["default"] | None = "default"
+    key: str | None = None
+    draw: Draw | None = None
+    unseen: Unseen | None = None
+    missing: Missing | None = None
+    restore: Restore | None = None
+
+    def __post_init__(self) -> None:
+        if self.seed is not None and not (isinstance(self.seed, str) and self.seed == "default"):
+            object.__setattr__(self, "seed", check.seed("seed", self.seed, or_none=True))
+        if self.key is not None and not isinstance(self.key, str):
+            raise check.refused("key", "the name of a column", self.key)
+        for name, known in (("draw", Draw), ("unseen", Unseen), ("missing", Missing), ("restore", Restore)):
+            check.one_of(name, getattr(self, name), (None, *get_args(known)))
+
+
+def draws_of(given: Draws | None, options: Mapping[str, Any], *unused: str) -> Draws:
+    """Read the options of a call: a value, keywords that replace what it says, or both."""
+    if given is not None:
+        check.kind("draws", given, Draws, "an eh.Draws")
+    known = [each.name for each in fields(Draws) if each.name not in unused]
+    for name in options:
+        if name not in known:
+            raise TypeError(f"unexpected keyword argument {name!r}; of the options of a draw this takes {known}")
+    return replace(given or Draws(), **options)
+
+
+def settled(draws: Draws, *, release: bool = False) -> How:
+    """Decide what is left open; in a ``release`` of a table its rows may be drawn together."""
+    together = release and draws.key is None
+    draw: Draw = draws.draw or ("balanced" if together else "independent")
+    origin: SeedOrigin
+    if draws.seed is None or (draws.seed == "default" and together):
+        seed, origin = secrets.randbits(FRESH_BITS), "drawn"
+    else:
+        seed = DEFAULT_SEED if draws.seed == "default" else int(draws.seed)
+        # In apply mode the default seed and the same one given are alike.
+        origin = "default" if draws.seed == "default" or (seed == DEFAULT_SEED and not release) else "given"
+    if release and origin == "drawn":
+        logging.getLogger("evenhand").info("release draws with the fresh seed %d", seed)
+    restore = Restoring(draws.restore or "sample")
+    return How(seed, draws.key, draw, draws.unseen, restore, draws.missing, origin, draws.draw is not None)
+
+
+class DrawOptions(TypedDict, total=False):
+    """The options of :class:`Draws` as keywords of a call."""
+
+    seed: int | Literal["default"] | None
+    key: str | None
+    draw: Draw | None
+    unseen: Unseen | None
+    missing: Missing | None
+    restore: Restore | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -563,18 +639,22 @@ def transform(mode: Transformer, table: Table, how: How) -> Transformed:
 
 
 def transform_piece(
-    mode: Transformer, table: Table, how: How, drawn: Draws | None = None, *, first: int = 0, text: bool = False
+    mode: Transformer, table: Table, how: How, dealt: Drawing | None = None, *, first: int = 0, text: bool = False
 ) -> Transformed:
-    """Transform rows that may be a part of a table, with draws of their own where these are made for all rows at once.
+    """Transform rows that may be a part of a table, where balanced draws are made for all rows at once.
 
     ``first`` is the position of the first row. Sources that are unknown are refused if so asked; who has every part
     warns of them.
     """
     together = None
     located = locate(mode, table, text=text, first=first)
-    if drawn is None and how.balanced:
+    if dealt is not None:
+        drawn: BlockDraws = dealt(located).__getitem__
+    elif how.balanced:
         drawn, together = _together(mode, table, located, how)
-    moves = moves_of(mode, len(table), located, drawn or independent_draws(mode, table, how, first=first))
+    else:
+        drawn = independent_draws(mode, table, how, first=first)
+    moves = moves_of(mode, len(table), located, drawn)
     done = write(mode, table, moves, how, first=first, text=text)
     done = replace(done, tally=replace(done.tally, unlike=located.unlike), moves=moves)
     if together is not None:
@@ -644,7 +724,7 @@ def _cells(axis: Axis, levels: Levels) -> Cells:
     return np.where(new, NO_LEVEL, cells)
 
 
-def independent_draws(mode: Transformer, table: Table, how: How, *, first: int = 0) -> Draws:
+def independent_draws(mode: Transformer, table: Table, how: How, *, first: int = 0) -> BlockDraws:
     """Return one draw per row; ``first`` is the position of the first row, where a table comes in pieces."""
     if how.key is not None:
         return single_draws(mode, table, how, first=first).__getitem__
@@ -658,17 +738,17 @@ class Together(NamedTuple):
     pooled: bool = False
 
 
-def _together(mode: Transformer, table: Table, located: Located, how: How) -> tuple[Draws, Together]:
+def _together(mode: Transformer, table: Table, located: Located, how: How) -> tuple[BlockDraws, Together]:
     """Return balanced draws of a table that is whole, and what they could not tell apart."""
-    balancing, single = Balancing(mode), single_draws(mode, table, how)
-    number = balancing.number(located)
-    if balancing.strata is None:
-        return balanced_draws(number, single, how.seed, mode.name).__getitem__, Together()
-    become = balancing.settled()
-    number = number if become is None else become[number]
-    rank, people = ranked(number, single, len(balancing.strata))
-    plan = balancing.plan(people, how.seed)
-    return lambda block: plan.draws(number[block], rank[block]), balancing.together(people)
+    balancing = Balancing(mode)
+    number = balancing.settled(balancing.number(located))
+    if how.key is None:
+        balancing.count(number)
+        return balancing.dealt(how.seed).draws(number).__getitem__, balancing.together()
+    # Ranked by the hashes of their keys, people of a stratum are in an order that their rows do not decide.
+    rank, balancing.people = ranked(number, single_draws(mode, table, how), balancing.size)
+    plan = balancing.plan(how.seed)
+    return lambda block: plan.draws(number[block], rank[block]), balancing.together()
 
 
 class Balancing:
@@ -681,6 +761,7 @@ class Balancing:
     def __init__(self, mode: Transformer) -> None:
         self.mode = mode
         self.strata: Strata | None = None
+        self.people: Cells = np.zeros(0, dtype=np.int64)
         self.rows = 0
         if mode.writes_outcome:
             variables = [mode.domain.variable(name) for name in mode.nest.columns]
@@ -702,38 +783,97 @@ class Balancing:
         self.rows += int(np.count_nonzero(number))
         return number
 
-    def settled(self) -> Cells | None:
-        """Return what every number has become once all rows were met; None where that is the number itself."""
-        return None if self.strata is None else self.strata.settled()
+    def count(self, number: Cells) -> None:
+        """Count the people of some rows, by the numbers of their strata; who stays as they are is in none."""
+        more = np.bincount(number[number != self.nobody], minlength=len(self.people))
+        more[: len(self.people)] += self.people
+        self.people = more
+
+    def settled(self, number: Cells) -> Cells:
+        """Return what the numbers of strata have become once all rows were met."""
+        become = None if self.strata is None else self.strata.settled()
+        return number if become is None else become[number]
+
+    def settle(self) -> None:
+        """Count people by what the numbers of their strata have become once all rows were met."""
+        become = self.settled(np.arange(len(self.people)))
+        people, self.people = self.people, np.zeros(become.max(initial=-1) + 1, dtype=np.int64)
+        np.add.at(self.people, become, people)
+
+    @property
+    def size(self) -> int:
+        """How many numbers of strata there are."""
+        return len(self.mode.kernel) + 1 if self.strata is None else len(self.strata)
+
+    @property
+    def nobody(self) -> int:
+        """The number in place of a stratum where people have no row of the kernel."""
+        return len(self.mode.kernel) if self.strata is None else 0
+
+    @property
+    def order(self) -> Cells:
+        """The numbers of all strata, in an order that does not depend on how a table was cut."""
+        return np.arange(self.size) if self.strata is None else self.strata.order
 
     def parts(self, located: Located) -> list[Cells]:
         """Return the part of each row of a whole table in every partition, coarse to fine; at last its cell."""
         assert self.strata is not None
-        number, become = self.number(located), self.settled()
-        number = number if become is None else become[number]
+        number = self.settled(self.number(located))
         return [*self.strata.parts(self.strata.keys[number]), number]
 
-    def plan(self, people: Cells, seed: int) -> Spaced | Allotted:
+    def plan(self, seed: int) -> Spaced | Allotted:
         """Return what ranks become, once it is known how many people every stratum has."""
         if self.strata is None:
-            return Spaced.of(people, seed, self.mode.name)
-        return self.strata.allot(people, seed, self.mode.name)
+            return Spaced.of(self.people, seed, self.mode.name)
+        return self.strata.allot(self.people, seed, self.mode.name)
 
-    def together(self, people: Cells) -> Together:
+    def dealt(self, seed: int) -> Dealt:
+        """Return the draws of all people, once every row was counted."""
+        people = np.pad(self.people, (0, self.size - len(self.people)))
+        return Dealt(self.plan(seed), Shuffle.of(people, self.order, seed, self.mode.name), self.nobody)
+
+    def together(self) -> Together:
         """Return how many rows have the same person in the same stratum as another, and whether new cells are pooled.
 
         Such rows get one result.
         """
         if self.strata is None:
             return Together()
-        return Together(self.rows - int(people[1:].sum()), self.strata.pooled)
+        return Together(self.rows - int(self.people[1:].sum()), self.strata.pooled)
+
+
+class Dealt:
+    """Balanced draws by the order of rows, which may come in pieces: the strata that were counted, shuffled."""
+
+    def __init__(self, plan: Spaced | Allotted, shuffle: Shuffle, nobody: int) -> None:
+        self.plan, self.shuffle, self.nobody = plan, shuffle, nobody
+        self.turns = Turns(np.zeros_like(shuffle.people))
+
+    def draws(self, number: Cells) -> Cells:
+        """Return the draws of some more rows, of strata with these numbers."""
+        found = np.zeros(len(number), dtype=np.int64)
+        at = np.flatnonzero(number != self.nobody)
+        turn = self.turns.next(number[at])
+        if len(self.turns.met) > len(self.shuffle.people) or np.any(self.turns.met > self.shuffle.people):
+            raise _not_counted()
+        found[at] = self.plan.draws(number[at], self.shuffle.places(number[at], turn))
+        return found
+
+    def finish(self) -> None:
+        """Refuse a table that had fewer rows when they were drawn than when they were counted."""
+        if not np.array_equal(self.turns.met, self.shuffle.people):
+            raise _not_counted()
+
+
+def _not_counted() -> DataError:
+    return DataError("the table was changed while it was read: its rows are not those that were counted")
 
 
 def single_draws(mode: Transformer, table: Table, how: How, *, first: int = 0, purpose: str = "") -> Cells:
     """Return each row's own draw, by position or by key."""
     if how.key is None:
         return seeded_draws(how.seed, len(table), mode.name, first=first, purpose=purpose)
-    return keyed_draws(tables.key_texts(table, how.key, first=first), how.seed, mode.name, purpose=purpose)
+    return keyed_draws(key_texts(table, how.key, first=first), how.seed, mode.name, purpose=purpose)
 
 
 @dataclass(frozen=True, eq=False)
@@ -767,7 +907,7 @@ class Moves:
     new_cells: Mapping[int, int]
 
 
-def moves_of(mode: Transformer, size: int, located: Located, drawn: Draws) -> Moves:
+def moves_of(mode: Transformer, size: int, located: Located, drawn: BlockDraws) -> Moves:
     """Pick the target of every draw."""
     kernel, kinds = mode.kernel, located.kinds
     stays = mode.join(*(kinds.cells[axis] for axis in mode.writes))
@@ -832,15 +972,13 @@ def placed(mode: Transformer, table: Table, *, text: bool = False, first: int = 
     return [mode.lookup.placed(each) for each in zip(*levels, strict=True)]
 
 
-def transform_person(mode: Transformer, record: Record, how: How, *, fresh: bool = False) -> dict[str, Any]:
-    """Draw and write a target for one person; warn of one whose source is unknown, or refuse them.
-
-    ``fresh`` asks for draws that nobody can repeat: these need not be made from a seed.
-    """
+def transform_person(mode: Transformer, record: Record, how: How) -> dict[str, Any]:
+    """Draw and write a target for one person; warn of one whose source is unknown, or refuse them."""
     lookup = mode.lookup
     values = lookup.values(record)
     levels = lookup.levels(values)
-    draw = lookup.draw(record, how.key, None if fresh else how.seed)
+    # Draws that nobody can repeat need not be made from a seed.
+    draw = lookup.draw(record, how.key, None if how.seed_origin == "drawn" else how.seed)
     row, sourced = lookup.row(levels)
     if not sourced:
         then = "are left unchanged" if row is None else mode.then_drawn

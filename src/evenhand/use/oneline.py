@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.arrays import Cells, Numbers, round_up
+from evenhand.confidence import NotSure
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Value, in_words, same_level
 from evenhand.data.levels import UNSEEN
@@ -28,8 +29,10 @@ from evenhand.findings.changes import changes
 from evenhand.findings.feasibility import budget_edge
 from evenhand.findings.ledger import both_directions, ledger
 from evenhand.findings.scores import by_group
+from evenhand.fitting import begin, fit_counted
 from evenhand.kernel.achieved import ParityAchieved, parity_of_rates
-from evenhand.optimise.solve import Clock
+from evenhand.mapping import Mapping
+from evenhand.optimize.solve import Clock
 from evenhand.render.sentences import sentence
 from evenhand.resources import silent
 from evenhand.spec import Distortion, ExpectedDistortion, Nominal, Parity, Problem, comparisons
@@ -37,10 +40,7 @@ from evenhand.spec.cells import ScoreLevels
 from evenhand.spec.parity import PairwiseParity
 from evenhand.tables import Frame, arrays, dealt_folds, level_rows, read, unused
 from evenhand.tolerances import AT_BOUND, SAME_PROBABILITY
-from evenhand.use.confidence import NotSure
-from evenhand.use.fitting import begin, fitted_as_asked
 from evenhand.use.group_scores import fitted_groups, parity_frame, row_values, warn_of_new_groups, worst_by_group
-from evenhand.use.mapping import Mapping
 from evenhand.use.scoring import TrainingRows, each_clone, held_out, probabilities, trained
 
 FOLDS = 5
@@ -354,8 +354,8 @@ def _within(problem: Problem, counts: Counts, table: Frame, people: People) -> M
     if least is not None:
         limit = ExpectedDistortion(float(np.clip(BUDGET * least, LEAST_BUDGET, 1.0)))
         with suppress(NotSure):
-            return fitted_as_asked(replace(problem, budget=limit), counts, table, people.weighting, Clock(), silent)
-    return fitted_as_asked(problem, counts, table, people.weighting, Clock(), silent)
+            return fit_counted(replace(problem, budget=limit), counts, table, people.weighting, Clock(), silent)
+    return fit_counted(problem, counts, table, people.weighting, Clock(), silent)
 
 
 def _refused(refused: NotSure, problem: Problem, counts: Counts, table: Frame, people: People) -> NotSure:
@@ -367,7 +367,7 @@ def _refused(refused: NotSure, problem: Problem, counts: Counts, table: Frame, p
         try:
             # Within any budget: where that can be had, the fit at this bound has it.
             stated = replace(problem, parity=[problem.parity[0].with_bounds(lambda _, to=bound: to)])
-            fitted_as_asked(stated, counts, table, people.weighting, Clock(), silent)
+            fit_counted(stated, counts, table, people.weighting, Clock(), silent)
         except NotSure as again:
             nearest = again.smallest_parity_bound
         except EvenhandError:

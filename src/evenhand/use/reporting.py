@@ -17,7 +17,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, cast, get_args
 
-from evenhand import check, tables
+from evenhand import check, storage, tables
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
 from evenhand.data.weighting import Weighting
@@ -30,7 +30,8 @@ from evenhand.findings.manifest import Manifest
 from evenhand.findings.models import EXPANDED, check_model, model_rates, people_by_group
 from evenhand.findings.new_people import meeting
 from evenhand.findings.theory.rates import share
-from evenhand.optimise.solve.structured.threads import one_thread
+from evenhand.mapping import Mapping
+from evenhand.optimize.solve.structured.threads import one_thread
 from evenhand.render.section import ANYBODY, Note
 from evenhand.report import assurance
 from evenhand.report.page import check_packages, page
@@ -40,9 +41,7 @@ from evenhand.resources import Progress, silent
 from evenhand.spec.sign_off import SignOff
 from evenhand.tables.transforming import Missing
 from evenhand.tolerances import EDGE_TOLERANCE
-from evenhand.use import storage
 from evenhand.use.manifests import check_sign_off, recheck_file
-from evenhand.use.mapping import Mapping
 from evenhand.use.tradeoff import frontier_around, share_changed
 
 POINTS = 12

@@ -31,22 +31,22 @@ from evenhand.errors import (
     TimeLimitError,
 )
 from evenhand.findings.feasibility import budget_edge, identity_from, parity_edge
+from evenhand.fitting import begin, fit_counted
 from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import achieved, distances
-from evenhand.optimise.certificate import Certificate, certify
-from evenhand.optimise.compile import Compiled, compile_again
-from evenhand.optimise.program import Multipliers, Program
-from evenhand.optimise.solve import Clock, from_tight, solve_along
-from evenhand.optimise.tabulate import tabulated
+from evenhand.mapping import Mapping
+from evenhand.optimize.certificate import Certificate, certify
+from evenhand.optimize.compile import Compiled, compile_again
+from evenhand.optimize.program import Multipliers, Program
+from evenhand.optimize.solve import Clock, from_tight, solve_along
+from evenhand.optimize.tabulate import tabulated
 from evenhand.render.chart import Picture
 from evenhand.render.finding import Finding
 from evenhand.render.section import Chart, Column, Fact, Kind, Line, Note, Point, Section, Table
-from evenhand.resources import Progress, heeding
+from evenhand.resources import Progress, heeding, part_of
 from evenhand.spec import Problem, check_problem, weighted_by, weighting_of
 from evenhand.tables import frame as table
 from evenhand.tolerances import AT_BOUND, DOUBLE_ROUNDING, EDGE_TOLERANCE
-from evenhand.use.fitting import begin, fitted_as_asked, part_of
-from evenhand.use.mapping import Mapping
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -814,7 +814,7 @@ def _refitted(spot: _Spot, counts: Counts, clock: Clock, tell: Callable[[str], N
         tell(f"; {stage}")
 
     try:
-        found = fitted_as_asked(spot.problem, counts, table, spot.line.weighting, clock, report)
+        found = fit_counted(spot.problem, counts, table, spot.line.weighting, clock, report)
         return replace(_Point.of(found.certificate, *notes), changed=share_changed(found))
     except TimeLimitError:
         raise

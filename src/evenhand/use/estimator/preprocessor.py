@@ -14,10 +14,12 @@ import numpy as np
 from evenhand import check
 from evenhand.data.weighting import Weighting
 from evenhand.errors import DataError, MissingExtraError, SpecError
+from evenhand.fitting import fit_weighted
+from evenhand.mapping import Mapping
 from evenhand.spec import Problem
 from evenhand.tables import Frame, arrays, to_pandas
 from evenhand.tables.columns import APPLY_ADVICE, MISSING_ADVICE
-from evenhand.tables.transforming import How, Missing, Unseen
+from evenhand.tables.transforming import Draws, Missing, Unseen
 from evenhand.use.estimator.conventions import (
     Features,
     checked,
@@ -26,8 +28,6 @@ from evenhand.use.estimator.conventions import (
     refuse_too_few,
     weights_of,
 )
-from evenhand.use.fitting import fit_weighted
-from evenhand.use.mapping import Mapping
 from evenhand.use.training import NEEDED
 
 try:
@@ -165,7 +165,7 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> People:
         """Check everything that is given before anything is learned."""
         problem = stated(self.problem, self.bound, self.budget)
-        How.of(self.seed, key=self.key, unseen=self.unseen)  # which checks them
+        Draws(self.seed, self.key, unseen=self.unseen)  # which checks them
         given = self._read(X, y, fitting=True)
         outcome = y
         if y is not None:
