@@ -441,7 +441,8 @@ class Record(Form):
         table, forms, stated = dict(self._key), _forms(self.kind), getattr(self.kind, "stated", ())
         for item in _recorded(self.kind):
             own, default = getattr(value, item.name), _default(item)
-            if full or item.name in stated or default is MISSING or not (own is None or own == default):
+            at_default = own is default if default in (None, MISSING) else own == default
+            if full or item.name in stated or not at_default:
                 table[item.name] = forms[item.name].write(place.key(item.name), own, full)
         return table
 
