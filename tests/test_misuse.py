@@ -606,7 +606,7 @@ VALID: dict[str, Callable[[World], Call]] = {
     ),
     "Mapping.explain": lambda w: (w.mapping.explain, {"row": w.frame.iloc[0].to_dict(), "mode": "release"}),
     "Mapping.explain:values": lambda w: (lambda **row: str(w.mapping.explain(row)), w.frame.iloc[0].to_dict()),
-    "Mapping.mode": lambda w: (w.mapping.mode, {"name": "apply", "unseen": "keep", "missing": "level"}),
+    "Mapping.mode": lambda w: (w.mapping.mode, {"mode": "apply", "unseen": "keep", "missing": "level"}),
     "Audit.sentences": lambda w: (w.mapping.audit().sentences, {}),
     "Audit.to_json": lambda w: (w.mapping.audit().to_json, {}),
     "Audit.to_markdown": lambda w: (w.mapping.audit().to_markdown, {}),

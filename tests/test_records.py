@@ -156,7 +156,10 @@ WRONG = {
     "a key too few": ({}, "the drawing lacks the key 'title'"),
     "no table": (3, "must be an instance of Drawing: in TOML a table of"),
     "a text": ({"title": 3}, "title must be a text, not 3"),
-    "a word": ({"title": "x", "paper": "leter"}, r"paper must be one of \['a4', 'letter'\], not 'leter'\. Did you mean 'letter'"),
+    "a word": (
+        {"title": "x", "paper": "leter"},
+        r"paper must be one of \['a4', 'letter'\], not 'leter'\. Did you mean 'letter'",
+    ),
     "a word for nothing": ({"title": "x", "grid": "no"}, r"grid must be one of \['dots', 'lines', 'none'\], not 'no'"),
     "a table": ({"title": "x", "shapes": {"shape": "circle"}}, r"shapes must be an array of tables: write \[\[shapes"),
     "a list": ({"title": "x", "shapes": 3}, "shapes must be a list of Circle or Square, not 3"),
@@ -190,7 +193,10 @@ WRONG = {
         {"title": "x", "prices": [{"place": "a", "year": 1, "price": 2}] * 2},
         r"prices\[1\]: place and year \('a', 1\) is given twice",
     ),
-    "no rows": ({"title": "x", "prices": {"a": 1}}, "prices must be a mapping of place, year to price: in TOML an array"),
+    "no rows": (
+        {"title": "x", "prices": {"a": 1}},
+        "prices must be a mapping of place, year to price: in TOML an array",
+    ),
     "a union": ({"title": "x", "scale": {}}, r"scale must be a number, not {}"),
     "a moment": ({"title": "x", "drawn": datetime(2026, 1, 2, 3)}, "drawn must be a date, such as"),
     "a text that is no date": ({"title": "x", "drawn": "18.11.2026"}, "drawn must be a date, such as"),
@@ -221,7 +227,10 @@ def test_a_place_begins_where_it_is_said_to():
     [
         (lambda: Circle("x"), "radius of Circle must be a number, not 'x'"),
         (lambda: Drawing("x", [3]), r"shapes\[0\] of Drawing must be an instance of Circle or Square"),
-        (lambda: Drawing("x", layers={"a": [0, -1]}), r"layers\.a\[1\] of Drawing must be a whole number of at least 0"),
+        (
+            lambda: Drawing("x", layers={"a": [0, -1]}),
+            r"layers\.a\[1\] of Drawing must be a whole number of at least 0",
+        ),
         (lambda: Drawing("x", prices={"a": 1}), r"each key of prices of Drawing must be \(place, year\), not 'a'"),
         (
             lambda: Drawing("x", prices={("a", 2): "b"}),

@@ -202,7 +202,7 @@ def diagnose(
 
 def _feasible(problem: Problem, counts: Counts, mapping: Mapping, clock: Clock, report: Progress) -> Diagnosis:
     edge, factor = None, None
-    if not problem.alternates:
+    if problem.suppression.convex:
         edge, factor = _edges(mapping.certified, counts, clock, report, floors=False)
     report("finding what each bound costs", 0.95)
     prices, budgets = mapping.prices() if mapping.has_prices else None, _limits(problem, factor)
@@ -355,7 +355,7 @@ def _golden(
 def _why(
     asked: Problem, why: Conflict, bound: float | None, factor: float | None, cheapest: dict[str, float] | None
 ) -> Iterator[Note]:
-    if asked.alternates:
+    if not asked.suppression.convex:
         yield Note("diagnosis.not_even_seeing")
     yield Note("diagnosis.infeasible")
     yield from why.notes

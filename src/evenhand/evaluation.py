@@ -157,7 +157,7 @@ def monitor(
     check.progress(progress)
     check.one_of("unseen", unseen, (None, *get_args(Policy)))
     # A history that cannot be added to is refused before any work is done.
-    before = None if history is None else mapping.history(history)
+    before = None if history is None else mapping.history(check.path("history", history))
     if name is not None:
         check.text("name", name)
     elif engines.is_path(table):
@@ -330,7 +330,7 @@ def _released(mapping: Mapping, table: AnyTable, counts: Counts | None) -> str |
     told = by_manifest(table, storage.fingerprint(mapping.problem, mapping.counts, mapping.kernel))
     if told is not None or counts is None:
         return told
-    return by_counts(mapping.counts, mapping.kernel, counts, blind=mapping.problem.blind)
+    return by_counts(mapping.counts, mapping.kernel, counts, mapping.problem.reads)
 
 
 def _given_away(mapping: Mapping, table: AnyTable, mode: Transformer) -> str | None:

@@ -17,15 +17,16 @@ import numpy as np
 from evenhand import check, tables
 from evenhand.arrays import Cells, Numbers, positions
 from evenhand.data.counts import Counts
+from evenhand.data.domain import among
 from evenhand.errors import EvenhandError, SpecError, StorageError
-from evenhand.kernel import Kernel, for_apply
+from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved, achieved, released_conditional
 from evenhand.kernel.draws import MODES
 from evenhand.optimize.certificate import Certificate, bounding, certify
 from evenhand.optimize.compile import compile_problem
 from evenhand.optimize.program import Multipliers
 from evenhand.render.finding import Finding
-from evenhand.spec import Problem, Recorded, outcome_given_features
+from evenhand.spec import Problem, Recorded
 from evenhand.tolerances import CONTRADICTION
 
 if TYPE_CHECKING:
@@ -110,21 +111,15 @@ class Mapping(Finding):
         """Every bounded quantity in plain arrays."""
         return achieved(self.problem, self.counts, self.kernel)
 
-    @cached_property
+    @property
     def apply_kernel(self) -> Kernel:
-        """The reduced mapping p(x̂ | d, x)."""
-        return for_apply(self.kernel, self.counts, blind=self.problem.blind)
+        """The reduced mapping p(x̂ | d, x); p(x̂|x) where it is blind."""
+        return self.apply_mode.fitted
 
     @cached_property
     def conditional(self) -> Numbers | None:
         """Where D is suppressed: p(ŷ|x̂), a row per observed x (``counts.features.cells``), a column per outcome."""
-        if not self.problem.suppresses:
-            return None
-        found = outcome_given_features(self.problem.conditional, self.counts, self.counts.features.cells)
-        if self.problem.alternates:
-            cells, released = released_conditional(self.counts, self.kernel)
-            found[np.searchsorted(self.counts.features.cells, cells)] = released
-        return found
+        return self.problem.suppression.conditional(self.counts, released_conditional(self.counts, self.kernel))
 
     @cached_property
     def release_mode(self) -> Transformer:
@@ -136,7 +131,7 @@ class Mapping(Finding):
         return train_mode(
             self.counts,
             self.kernel,
-            blind=self.problem.blind,
+            self.problem.reads,
             policies=strangers(self.problem, self.counts, self.kernel, self.conditional),
             nest=nest(self.problem, self.counts.domain),
         )
@@ -146,7 +141,7 @@ class Mapping(Finding):
         """Apply mode: the same for what is known before the outcome."""
         from evenhand.tables.transforming import apply_mode
 
-        return apply_mode(self.counts, self.apply_kernel, blind=self.problem.blind)
+        return apply_mode(self.counts, self.kernel, self.problem.reads)
 
     @cached_property
     def new_cells(self) -> Note | None:
@@ -198,7 +193,7 @@ class Mapping(Finding):
     @property
     def has_prices(self) -> bool:
         """Whether the problem is convex, so that its optimum has multipliers."""
-        return not self.problem.alternates and self.problem.utility.certifiable
+        return self.problem.suppression.convex and self.problem.utility.certifiable
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
@@ -214,23 +209,19 @@ class Mapping(Finding):
         outcome, and ``probability``; ``mode="apply"`` has no outcome, and is p(x̂ | d, x).
         """
         check.one_of("mode", mode, MODES)
-        domain, counts = self.counts.domain, self.counts
+        domain, reads, writes, kernel = self.counts.domain, "dxy", "xy", self.kernel
         if mode == "apply":
-            kernel = self.apply_kernel
-            known = counts.features if self.problem.blind else counts.people_before_outcome
-            d, x = np.divmod(known.cells[kernel.rows], domain.x.size)
-            who = {} if self.problem.blind else tables.labels(domain.d, d)
-            to = tables.labels(domain.x, kernel.targets, prefix="to_")
-            return tables.beside(who | tables.labels(domain.x, x), to | {"probability": kernel.probability})
-        rows = self.kernel.rows
-        to_x, to_y = domain.split_xy(self.kernel.targets)
-        who = {
-            **tables.labels(domain.d, counts.d[rows]),
-            **tables.labels(domain.x, counts.x[rows]),
-            **tables.labels(domain.y, counts.y[rows]),
-        }
-        to = tables.labels(domain.x, to_x, prefix="to_") | tables.labels(domain.y, to_y, prefix="to_")
-        return tables.beside(who, to | {"probability": self.kernel.probability})
+            reads, writes, kernel = among(self.problem.reads, "dx"), "x", self.apply_kernel
+        who: dict[str, Any] = {}
+        to: dict[str, Any] = {}
+        for axes, numbers, found, prefix in (
+            (reads, self.counts.over(reads).cells[kernel.rows], who, ""),
+            (writes, kernel.targets, to, "to_"),
+        ):
+            cells = domain.split(axes, numbers)
+            for name, axis in zip(axes, domain.axes(axes), strict=True):
+                found |= tables.labels(axis, cells[name], prefix=prefix)
+        return tables.beside(who, to | {"probability": kernel.probability})
 
     def release(
         self,
@@ -476,10 +467,10 @@ class Mapping(Finding):
         file: dict[str, Any] = {"to": to, "mark": mark, "formulas": formulas, "manifest": manifest}
         return expanded(self, frame, asked, progress, **counted, **file)
 
-    def mode(self, name: Mode, unseen: Unseen | None = None, missing: Missing | None = None) -> Transformer:
+    def mode(self, mode: Mode, unseen: Unseen | None = None, missing: Missing | None = None) -> Transformer:
         """Return train mode or apply mode, as it treats unseen combinations and missing values."""
-        check.one_of("mode", name, MODES)
-        chosen = self.release_mode if name == "release" else self.apply_mode
+        check.one_of("mode", mode, MODES)
+        chosen = self.release_mode if mode == "release" else self.apply_mode
         return chosen.with_missing(missing).with_unseen(unseen)
 
     def cell_of(self, frame: Frame, *, missing: Missing | None = None) -> Cells:
@@ -670,7 +661,7 @@ class Mapping(Finding):
         outcome = self.counts.domain.y.words(told)
         rates = (of[:, told] for of in (self.achieved.rates_before, self.achieved.rates_after))
         before, after = (f"{100 * rate.min():.0f}–{100 * rate.max():.0f} %" for rate in rates)
-        share = who.share_features if self.problem.suppresses else who.share
+        share = who.share_features if self.problem.suppression.redraws else who.share
         return (
             f"<Mapping of {self.counts.unit.write(self.counts.weight.sum())}, {len(self.counts.groups.cells)} groups: "
             f"rate of {outcome} {before} → {after}, {share * who.people:,.0f} records changed, "

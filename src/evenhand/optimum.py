@@ -39,7 +39,7 @@ def optimal(asked: Problem, counts: Counts, clock: Clock, report: Progress) -> M
     Errors speak of the problem as it was asked.
     """
     problem = tabulated(asked, counts)
-    mapping = (_alternated if problem.alternates else _solved)(asked, problem, counts, clock, report)
+    mapping = (_solved if problem.suppression.convex else _alternated)(asked, problem, counts, clock, report)
     refuse_unmet(asked, counts, mapping.kernel)
     return mapping
 
@@ -72,7 +72,7 @@ def _solved(asked: Problem, problem: Problem, counts: Counts, clock: Clock, repo
 
 def _unchanged(problem: Problem, counts: Counts, program: Program) -> Mapping | None:
     """Return the identity where it meets every bound: then nothing is lost and nobody is changed."""
-    if problem.suppresses or np.any(program.change @ program.stays > 0):
+    if problem.suppression.redraws or np.any(program.change @ program.stays > 0):
         return None
     if program.parity_slack(program.stays).min(initial=0.0) < -AT_BOUND:
         return None

@@ -307,6 +307,17 @@ class Axis:
         return in_words(self.labels(cell))
 
 
+def among(axes: str, kept: str) -> str:
+    """Return those of some axes that are among others, by their letters.
+
+    Examples
+    --------
+    >>> among("dxy", "dy"), among("xy", "dx")
+    ('dy', 'x')
+    """
+    return "".join(axis for axis in axes if axis in kept)
+
+
 @dataclass(frozen=True)
 class Domain:
     """The axes D, X and Y.

@@ -358,7 +358,7 @@ class Explaining:
 
     def _apply_limits(self, person: Placed) -> Iterator[Limit]:
         """Return what the change of features is charged, on average over the outcomes that somebody may have."""
-        if not person.sourced or self.problem.blind or not self.problem.charges:
+        if not person.sourced or "d" not in self.problem.reads or not self.problem.charges:
             return
         found, before = applying(self.problem, self.counts, self.kernel).frame, self.counts.people_before_outcome
         place = int(before.of_source[np.flatnonzero(self._like(person, "dx"))[0]])

@@ -164,7 +164,7 @@ def parity_edge(
         return _needed(problem, counts, last[bound].kernel(x), floors)
 
     start = _needed(problem, counts, unchanged(counts), floors)
-    if not np.isfinite(start) or problem.suppresses:
+    if not np.isfinite(start) or problem.suppression.redraws:
         # With D suppressed the identity is no mapping to begin with.
         start = min((parity.distance.largest_bound for parity in problem.parity), default=Distance.largest_bound)
     try:
@@ -231,7 +231,7 @@ def _infeasible_words(problem: Problem, counts: Counts, edge: Edge | None, facto
         "budgets, forbidden moves and forbidden records" if problem.forbidden_records else "budgets and forbidden moves"
     )
     words: list[object] = [f"No mapping meets {asked} within these {within}. "]
-    if edge is None and problem.suppresses:
+    if edge is None and problem.suppression.redraws:
         words += [
             "No parity bound, however large, would do: with D suppressed the outcome is drawn from p(ŷ|x̂) for "
             "everybody, so what its changes cost is spent in any case. Write ",

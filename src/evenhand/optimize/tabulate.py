@@ -37,8 +37,7 @@ POINTS, STRIDE = 61, 17
 
 def tabulated(problem: Problem, counts: Counts) -> Problem:
     """Return the problem with every callable replaced by its table on the counts' domain."""
-    marginal = counts.features if problem.utility_on_features else counts.records
-    problem.utility.check(marginal.probability)
+    problem.utility.check(counts.over(problem.suppression.utility_axes).probability)
     _check_parity(problem, counts)
     # Whatever is solved is tabulated first: here is where all that does not fit is refused.
     refuse_beyond_memory(problem, counts)

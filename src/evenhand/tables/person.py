@@ -206,7 +206,7 @@ class Lookup:
         The mode's name, which draws depend on.
     read, written : tuple of Variable
         The columns that are read, and those of them that may change, which are the last.
-    kernel, sources, rows, strangers
+    kernel, sources, strangers
         As in :class:`evenhand.tables.transforming.Transformer`.
     fitted : int
         How many of the kernel's rows are those of sources; the others are strangers'.
@@ -217,7 +217,6 @@ class Lookup:
     written: tuple[Variable, ...]
     kernel: Kernel
     sources: Cells
-    rows: Cells
     strangers: Strangers | None
     fitted: int
 
@@ -258,7 +257,7 @@ class Lookup:
         """Return the kernel's row of somebody with these levels, if there is one, and whether it is a source's own."""
         place = _place(self.sources, self._source(levels))
         if place is not None:
-            return self.rows.item(place), True
+            return place, True
         if self.strangers is None or UNSEEN in levels[self.first_written :]:
             return None, False
         # An unknown source whose values are levels may have a row that draws ŷ.

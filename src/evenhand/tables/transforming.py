@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from evenhand import check, tables
 from evenhand.arrays import Cells, Flags, positions, sums
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Axis, Domain, Variable
+from evenhand.data.domain import Axis, Domain, Variable, among
 from evenhand.data.levels import UNSEEN as NO_LEVEL
 from evenhand.errors import DataError, Option, warn
-from evenhand.kernel import Kernel, joined, look_up
+from evenhand.kernel import Kernel, joined, look_up, project
 from evenhand.kernel.balance import ranked
 from evenhand.kernel.draws import Spaced, keyed_draws, seeded_draws
 from evenhand.kernel.shuffle import Shuffle, Turns
@@ -228,8 +228,8 @@ class Transformer:
         The axes whose columns are read.
     fitted : Kernel
         Rows of targets: cells of X × Y in train mode, of X in apply mode.
-    sources, rows : array
-        The known sources as numbers over the axes that are read, ascending, and the kernel's row of each.
+    sources : array
+        The known sources as numbers over the axes that are read, ascending: those of the kernel's rows.
     policies : Policies
         What becomes of people of an unknown source, by policy.
     policy : {"typical", "keep"}
@@ -243,7 +243,6 @@ class Transformer:
     reads: tuple[Axis, ...]
     fitted: Kernel
     sources: Cells
-    rows: Cells
     policies: Policies = KEPT
     policy: Policy = "typical"
     nest: Nest = UNNESTED
@@ -263,8 +262,8 @@ class Transformer:
         """Whether everybody stays as they are: so in apply mode where no feature may change."""
         # What is read ends with what is written.
         own = self.sources % math.prod(axis.size for axis in self.writes)
-        single = np.diff(self.fitted.starts)[self.rows] == 1
-        stays = self.fitted.targets[self.fitted.starts[self.rows]] == own
+        single = np.diff(self.fitted.starts) == 1
+        stays = self.fitted.targets[self.fitted.starts[:-1]] == own
         return self.strangers is None and bool(np.all(single & stays))
 
     @property
@@ -371,7 +370,7 @@ class Transformer:
         """The mode for one person at a time."""
         own = len(self.fitted)
         targets = tuple(variable for axis in self.writes for variable in axis.variables)
-        return Lookup(self.name, self.read, targets, self.kernel, self.sources, self.rows, self.strangers, own)
+        return Lookup(self.name, self.read, targets, self.kernel, self.sources, self.strangers, own)
 
     @property
     def otherwise(self) -> Policy:
@@ -421,32 +420,21 @@ class Transformer:
 
 
 def train_mode(
-    counts: Counts,
-    kernel: Kernel,
-    *,
-    blind: bool = False,
-    policies: Policies = KEPT,
-    nest: Nest = UNNESTED,
+    counts: Counts, kernel: Kernel, reads: str = "dxy", *, policies: Policies = KEPT, nest: Nest = UNNESTED
 ) -> Transformer:
-    """Return train mode on the sources of counts; a blind mapping has one row for everybody with the same (x, y)."""
-    domain = counts.domain
-    if blind:
-        rows = np.unique(counts.records.of_source, return_index=True)[1]
-        reads: tuple[Axis, ...] = (domain.x, domain.y)
-        return Transformer("release", domain, reads, kernel, counts.records.cells, rows, policies, nest=nest)
-    reads, rows = (domain.d, domain.x, domain.y), np.arange(len(counts))
-    return Transformer("release", domain, reads, kernel, counts.sources, rows, policies, nest=nest)
+    """Return train mode of a mapping that reads some axes: everybody who shares what is read has one row."""
+    axes, rows = counts.domain.axes(reads), project(kernel, counts, reads)
+    return Transformer("release", counts.domain, axes, rows, counts.over(reads).cells, policies, nest=nest)
 
 
-def apply_mode(counts: Counts, kernel: Kernel, *, blind: bool = False) -> Transformer:
-    """Return apply mode on what is known before the outcome; a blind mapping needs no group.
+def apply_mode(counts: Counts, kernel: Kernel, reads: str = "dxy") -> Transformer:
+    """Return apply mode of a mapping that reads some axes: of these, it reads no outcome.
 
     Whatever the policy, a person of an unknown (d, x) keeps x: there is no outcome that could be typical.
     """
-    domain = counts.domain
-    known = counts.features if blind else counts.people_before_outcome
-    reads = (domain.x,) if blind else (domain.d, domain.x)
-    return Transformer("apply", domain, reads, kernel, known.cells, np.arange(len(known.cells)))
+    before = among(reads, "dx")
+    rows = project(kernel, counts, before, "x")
+    return Transformer("apply", counts.domain, counts.domain.axes(before), rows, counts.over(before).cells)
 
 
 @dataclass(frozen=True, eq=False)
@@ -699,7 +687,7 @@ def kinds_of(mode: Transformer, levels: Levels) -> Kinds:
     number = np.where(complete, number, NO_LEVEL)
     place = mode.place(number)
     sourced = place >= 0
-    rows = np.where(sourced, mode.rows[place], 0)
+    rows = np.where(sourced, place, 0)
     if mode.strangers is None or sourced.all():
         return Kinds(cells, rows, sourced, sourced, number, levels)
     # An unknown source whose values are levels may have a row that draws ŷ.

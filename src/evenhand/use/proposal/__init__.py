@@ -193,7 +193,7 @@ def _outcomes(mapping: Mapping) -> Iterator[str]:
     who = ledger(problem, counts, mapping.kernel, mapping.achieved)
     if who is None:
         yield from map(sentence, both_directions(counts, changes(counts, mapping.kernel, mapping.achieved)))
-    elif (lost := who.loss(suppressed=problem.suppresses)) is not None:
+    elif (lost := who.loss(suppressed=problem.suppression.redraws)) is not None:
         yield sentence(lost)
 
 
