@@ -218,7 +218,7 @@ def test_what_is_wrong_is_named_by_its_place(what):
 def test_a_place_begins_where_it_is_said_to():
     with pytest.raises(SpecError, match=r"^page 2\.shapes\[0\]\.side must be at least 0"):
         records.read(Drawing, {"title": "x", "shapes": [{"shape": "Square", "side": -1}]}, "page 2")
-    with pytest.raises(SpecError, match="^page 2: what is hidden"):
+    with pytest.raises(SpecError, match=r"^page 2: what is hidden"):
         records.read(Drawing, {"title": "x", "hidden": True, "shapes": [{"shape": "Square"}]}, "page 2")
 
 

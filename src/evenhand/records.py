@@ -431,10 +431,7 @@ class Record(Form):
         whole = str(place) or f"the {self.kind.__name__.lower()}"
         need_keys(whole, value, known, [item.name for item in _recorded(self.kind) if _default(item) is MISSING])
         values = {name: forms[name].take(place.key(name), each) for name, each in value.items() if name in forms}
-        try:
-            return self.kind(**values)
-        except SpecError as error:
-            raise SpecError(f"{place}: " if place.path else "", *error.pieces) from None
+        return _built(place, self.kind, values)
 
     def write(self, place: Place, value: Any, full: bool) -> dict[str, Any]:
         """Return the table; fields at their default are left out, unless the class states them in any case."""
@@ -537,7 +534,9 @@ class Inside(Form):
 
     def take(self, place: Place, value: Any) -> Any:
         """Return the record."""
-        return value if isinstance(value, self.kind) else self.kind(self.inner.take(place, value))
+        if isinstance(value, self.kind):
+            return value
+        return _built(place, self.kind, {self.field: self.inner.take(place, value)})
 
     def write(self, place: Place, value: Any, full: bool) -> Any:
         """Write the field."""
@@ -546,6 +545,13 @@ class Inside(Form):
     def schema(self, known: Known) -> Schema | None:
         """Return that of the field."""
         return self.inner.schema(known)
+
+
+def _built(place: Place, kind: Any, values: dict[str, Any]) -> Any:
+    try:
+        return kind(**values)
+    except SpecError as error:
+        raise SpecError(f"{place}: " if place.path else "", *error.pieces) from None
 
 
 def word_of(kind: Any) -> str:
