@@ -18,6 +18,7 @@ ORDER = [
     "text",
     "errors",
     "check",
+    "records",
     "resources",
     "files",
     "arrays",
@@ -135,7 +136,7 @@ MOST_ROOMS = 13
 OF_SEVERAL = {
     "cli": {"next", "raw_files", "startup", "streams", "wrong_input"},
     "optimize/solve": {"stopping"},
-    "spec": {"parity_and_budget"},
+    "spec": {"parity_and_budget", "schema"},
     "studies": {"paper"},
     "tables": {"reading_and_writing"},
     "use": {"frequencies"},
