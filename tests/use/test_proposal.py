@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import evenhand as eh
 from evenhand.data.weighting import Weighting
 from evenhand.engines import counting, files, looking
+from evenhand.records import FrozenMap
 from evenhand.render.sentences import paragraph, sentence
-from evenhand.spec.frozen import FrozenMap
 from evenhand.tables.survey import Column, survey
 from evenhand.use.proposal import proposed
 from evenhand.use.proposal.choosing import choose, told
