@@ -160,7 +160,7 @@ def propose(
     >>> data = eh.datasets.load("compas")
     >>> found = eh.propose(data.frame, protected=["sex", "race"], outcome="is_recid")
     >>> found
-    <Proposal: is_recid by sex × race, 3 features; PairwiseParity, ... Read .toml, change it, and fit .problem>
+    <Proposal: is_recid by sex × race, 2 features; PairwiseParity, ... Read .toml, change it, and fit .problem>
     >>> eh.Problem.from_toml(found.toml) == found.problem
     True
     """
