@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import evenhand as eh
+from evenhand.data.counts import with_propensities
 from evenhand.data.domain import MISSING
 from evenhand.spec.user_distance import TabulatedDistance
 
@@ -494,7 +495,7 @@ def compare(seed, family):
     problem, frame = family(np.random.default_rng(seed))
     counts = eh.count(problem, frame)
     if problem.suppression.scored:
-        counts = counts.with_propensities()
+        counts = with_propensities(counts)
     result = ours(problem, counts)
     status, value = Dense(problem, counts).solve()
     if status == "optimal":

@@ -107,6 +107,13 @@ class Mapping(Finding):
         return self.certificate.objective
 
     @cached_property
+    def fingerprint(self) -> str:
+        """A checksum of its variables, counts, moves and bounds, which tells it from other mappings."""
+        from evenhand.storage import fingerprint
+
+        return fingerprint(self.problem, self.counts, self.kernel)
+
+    @cached_property
     def achieved(self) -> Achieved:
         """Every bounded quantity in plain arrays."""
         return achieved(self.problem, self.counts, self.kernel)

@@ -37,7 +37,6 @@ from evenhand.optimize.program import Multipliers
 from evenhand.spec import Problem, all_comparisons
 from evenhand.spec.agreement import disagreement
 from evenhand.spec.bins import Binning
-from evenhand.spec.toml import registered
 from evenhand.tolerances import ROW_TOLERANCE, SAME_WEIGHT
 
 FORMAT = "evenhand-mapping"
@@ -167,7 +166,7 @@ def _read_variable(entry: dict[str, Any]) -> Variable:
 def _read_coding(entry: dict[str, Any], size: int) -> Coding:
     """Read how values become levels, of which there are so many."""
     stock = tuple(_read_stock(each) for each in entry["stock"])
-    known: dict[str, type[Coding]] = {binning.coding.kind: binning.coding for binning in registered(Binning)}
+    known: dict[str, type[Coding]] = {binning.coding.kind: binning.coding for binning in Binning.kinds().values()}
     if entry["kind"] not in known:
         raise StorageError(f"there is no coding of the kind {entry['kind']!r}")
     if len(stock) != size:

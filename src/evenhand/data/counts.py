@@ -113,7 +113,7 @@ class Counts:
         self._check_rows()
         if self.propensities is not None:
             check.kind("propensities", self.propensities, Propensities, "sums of propensities, as a fit makes them")
-            self.propensities.check(self.sharing(self.propensities.within), self.domain.y.size)
+            self.propensities.check(sharing(self, self.propensities.within), self.domain.y.size)
 
     def _check_rows(self) -> None:
         """Refuse numbers of people and squared weights that no rows have."""
@@ -266,34 +266,6 @@ class Counts:
         people = sums(self.over(axes).of_source, self.unweighted.weight)
         return float((people == 1).sum() / people.sum())
 
-    def sharing(self, within: tuple[str, ...]) -> Sharing:
-        """Return the sources with their weight and group, and for stratum their combination of some features."""
-        codes = dict(zip(self.domain.x.names, self.domain.x.unravel(self.x), strict=True))
-        stratum = np.zeros(len(self), dtype=np.int64)
-        for name in within:
-            both = stratum * len(self.domain.variable(name)) + codes[name]
-            stratum = np.unique(both, return_inverse=True)[1].ravel()
-        return Sharing(self.weight, self.groups.of_source, stratum)
-
-    def with_propensities(self, found: Numbers | None = None, within: tuple[str, ...] | None = None) -> Counts:
-        """Return the same with sums of propensities, which are made to agree with the counts within some features.
-
-        Where none are given π is p(d|x), as the table counts it.
-
-        Examples
-        --------
-        >>> import evenhand as eh
-        >>> counts = eh.datasets.load("compas").counts.with_propensities()
-        >>> scored = counts.propensities.sums @ (counts.y == 1) / counts.group_weight
-        >>> [f"{rate:.3f}" for rate in scored]
-        ['0.489', '0.407', '0.555', '0.447']
-        """
-        within = self.domain.x.names if within is None else within
-        sharing = self.sharing(within)
-        agreed = sharing.usual if found is None else sharing.agreeing(found)
-        shift = np.zeros((len(agreed), self.domain.y.size))
-        return replace(self, propensities=Propensities(agreed, within, shift))
-
     @cached_property
     def outcome(self) -> Numbers:
         """The marginal p(y) over all levels of the outcome."""
@@ -306,21 +278,40 @@ class Counts:
         joint = sums(self.groups.of_source * size + self.y, self.probability, len(self.groups.cells) * size)
         return np.asarray(joint.reshape(-1, size) / self.groups.probability[:, None])
 
-    @cached_property
-    def given_group(self) -> Numbers:
-        """For each source, p(x, y | d)."""
-        return np.asarray(self.probability / self.groups.probability[self.groups.of_source])
+    def given(self, axes: str) -> Numbers:
+        """Return, for each source, its probability given its cell on some axes: p(x, y | d) by ``"d"``."""
+        over = self.over(axes)
+        return np.asarray(self.probability / over.probability[over.of_source])
 
-    @cached_property
-    def group_given_record(self) -> Numbers:
-        """For each source, p(d | x, y)."""
-        return np.asarray(self.probability / self.records.probability[self.records.of_source])
 
-    @cached_property
-    def outcome_given_rest(self) -> Numbers:
-        """For each source, p(y | d, x): the weights of apply mode."""
-        before = self.people_before_outcome
-        return np.asarray(self.probability / before.probability[before.of_source])
+def sharing(counts: Counts, within: tuple[str, ...]) -> Sharing:
+    """Return the sources with their weight and group, and for stratum their combination of some features."""
+    codes = dict(zip(counts.domain.x.names, counts.domain.x.unravel(counts.x), strict=True))
+    stratum = np.zeros(len(counts), dtype=np.int64)
+    for name in within:
+        both = stratum * len(counts.domain.variable(name)) + codes[name]
+        stratum = np.unique(both, return_inverse=True)[1].ravel()
+    return Sharing(counts.weight, counts.groups.of_source, stratum)
+
+
+def with_propensities(counts: Counts, found: Numbers | None = None, within: tuple[str, ...] | None = None) -> Counts:
+    """Return counts with sums of propensities, which are made to agree with them within some features.
+
+    Where none are given π is p(d|x), as the table counts it.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> counts = with_propensities(eh.datasets.load("compas").counts)
+    >>> scored = counts.propensities.sums @ (counts.y == 1) / counts.group_weight
+    >>> [f"{rate:.3f}" for rate in scored]
+    ['0.489', '0.407', '0.555', '0.447']
+    """
+    within = counts.domain.x.names if within is None else within
+    shared = sharing(counts, within)
+    agreed = shared.usual if found is None else shared.agreeing(found)
+    shift = np.zeros((len(agreed), counts.domain.y.size))
+    return replace(counts, propensities=Propensities(agreed, within, shift))
 
 
 def _array(what: str, given: Any, kinds: str, numbers: str) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 
 from evenhand import tables
 from evenhand.arrays import Numbers
-from evenhand.data.counts import Counts
+from evenhand.data.counts import Counts, with_propensities
 from evenhand.data.domain import Domain, Variable
 from evenhand.data.levels import UNSEEN
 from evenhand.data.profile import Profile
@@ -76,7 +76,7 @@ def counts_of(
     counts = _counted(problem, table, weighting, progress)
     if not problem.suppression.scored or counts.propensities is not None:
         return counts
-    return counts.with_propensities()
+    return with_propensities(counts)
 
 
 def _counted(

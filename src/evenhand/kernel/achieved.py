@@ -172,7 +172,7 @@ def outcome_by_source(counts: Counts, kernel: Kernel) -> Numbers:
 def group_rates(counts: Counts, kernel: Kernel) -> Numbers:
     """Return p(ŷ|d): one row per group, one column per outcome."""
     groups = counts.groups
-    weighted = counts.given_group[:, None] * outcome_by_source(counts, kernel)
+    weighted = counts.given("d")[:, None] * outcome_by_source(counts, kernel)
     return np.column_stack([sums(groups.of_source, column, len(groups.cells)) for column in weighted.T])
 
 
@@ -246,7 +246,7 @@ def segment_shares(compared: Comparisons, counts: Counts, kernel: Kernel) -> Num
 def _budget(charge: Charge, counts: Counts, kernel: Kernel, cost: Numbers) -> BudgetAchieved:
     value = _by_row(kernel, charge.of(cost) * kernel.probability)
     if charge.averaged:
-        value = sums(counts.records.of_source, value * counts.group_given_record)
+        value = sums(counts.records.of_source, value * counts.given("xy"))
     return BudgetAchieved(charge, value, charge.limits(counts))
 
 

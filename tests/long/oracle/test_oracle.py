@@ -12,6 +12,7 @@ from oracle import compare, ours
 from wide import random_wide_problem
 
 import evenhand as eh
+from evenhand.data.counts import with_propensities
 from evenhand.verifier import verify
 
 pytestmark = pytest.mark.whole
@@ -54,7 +55,7 @@ def test_agrees_with_the_dense_statement_about_models_without_protected_columns(
 def test_proofs_about_models_without_protected_columns_stand(first, tmp_path):
     for seed in range(first, first + BATCH):
         problem, frame = random_scored_problem(np.random.default_rng(seed))
-        counts = eh.count(problem, frame).with_propensities()
+        counts = with_propensities(eh.count(problem, frame))
         found, path = ours(problem, counts), tmp_path / f"{seed}.json"
         if isinstance(found, eh.InfeasibleError):
             found = eh.diagnose(problem, counts)

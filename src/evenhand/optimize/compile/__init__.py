@@ -143,8 +143,7 @@ def barred_outcomes(problem: Problem, counts: Counts) -> list[list[Barring]]:
 def _comparisons_and_moves(problem: Problem, counts: Counts) -> tuple[list[Comparisons], Moves, list[list[Barring]]]:
     if problem.suppression.scored and counts.propensities is None:
         raise SpecError(
-            "suppress_protected=True bounds mean scores, for which these counts have no propensities; write "
-            "counts.with_propensities(), or give the table itself"
+            "suppress_protected=True bounds mean scores, for which these counts have no propensities; fit the table"
         )
     compared = all_comparisons(problem, counts)
     return compared, *without_unreachable(compared, counts, allowed_moves(problem, counts))
