@@ -97,8 +97,8 @@ ORDER = [
     "findings.charts",
     "findings.history",
     "report",
-    "storage",
     "mapping",
+    "storage",
     "transformation",
     "evaluation",
     "explanation",
@@ -129,7 +129,7 @@ ORDER = [
     "__main__",
 ]
 # Methods of a mapping are functions of modules above it, which are loaded when they are called.
-FORWARDS = {"mapping": {"transformation", "evaluation", "explanation", "queries"}}
+FORWARDS = {"mapping": {"storage", "transformation", "evaluation", "explanation", "queries"}}
 MOST_LOADED = 90
 ROOMS = list(dict.fromkeys(entry.split(".")[0] for entry in ORDER))
 MOST_ROOMS = 13

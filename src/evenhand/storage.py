@@ -33,11 +33,15 @@ from evenhand.files import content_of, replace_file
 from evenhand.findings.assurance import Assurance
 from evenhand.findings.naming import source_codes
 from evenhand.kernel import Kernel
+from evenhand.mapping import Mapping
+from evenhand.optimize.certificate import bounding, certify
+from evenhand.optimize.compile import compile_problem
 from evenhand.optimize.program import Multipliers
-from evenhand.spec import Problem, all_comparisons
+from evenhand.spec import Problem, Recorded, Utility, all_comparisons
 from evenhand.spec.agreement import disagreement
 from evenhand.spec.bins import Binning
-from evenhand.tolerances import ROW_TOLERANCE, SAME_WEIGHT
+from evenhand.spec.margins import with_margins
+from evenhand.tolerances import CONTRADICTION, ROW_TOLERANCE, SAME_WEIGHT
 
 FORMAT = "evenhand-mapping"
 VERSION = 1
@@ -71,24 +75,57 @@ class Stored:
     fitted_by: str | None = None
 
 
-def write(path: str | os.PathLike[str], stored: Stored) -> None:
+def save(mapping: Mapping, path: str | os.PathLike[str]) -> None:
     """Write a mapping file: to a temporary file beside it first, so that nothing is ever half-written."""
-    parts = {"counts": stored.counts, "kernel": stored.kernel, "multipliers": stored.multipliers}
-    known = stored.counts.propensities if stored.problem.suppression.scored else None
+    parts = {"counts": mapping.counts, "kernel": mapping.kernel, "multipliers": mapping.multipliers}
+    known = mapping.counts.propensities if mapping.problem.suppression.scored else None
     arrays = _arrays(parts if known is None else parts | {"propensities": known})
     document = {
         "format": FORMAT,
         "version": VERSION,
-        "problem": stored.problem.to_toml(),
-        "domain": [_described(variable) for variable in stored.counts.domain.variables],
-        "claims": stored.claims,
-        "assurance": None if stored.assurance is None else stored.assurance.described(),
+        "problem": replace(mapping.problem, utility=_recorded(mapping)).to_toml(),
+        "domain": [_described(variable) for variable in mapping.counts.domain.variables],
+        "claims": mapping.certificate.as_dict(),
+        "assurance": None if mapping.assurance is None else mapping.assurance.described(),
         "propensities": None if known is None else {"within": list(known.within)},
-        "fitted_by": stored.fitted_by,
+        "fitted_by": mapping.fitted_by,
     }
     signed = document | {"sha256": _digest(document, arrays)}
     text = json.dumps(signed, ensure_ascii=False, sort_keys=True, allow_nan=False)
     replace_file(path, safetensors.numpy.save(arrays, metadata={"evenhand": text}))
+
+
+def _recorded(mapping: Mapping) -> Utility:
+    """Return the utility without code: of a user's functions a file holds what they said of this mapping."""
+    measure, infimum = mapping.problem.utility, None
+    if not measure.holds_functions:
+        return measure
+    if measure.certifiable:
+        loss = compile_problem(bounding(mapping.certified), mapping.counts).program.loss
+        infimum = loss.infimum(mapping.multipliers.released)
+    return Recorded(measure.name, mapping.objective, infimum, measure.new_cells, measure.nonnegative)
+
+
+def load(path: str | os.PathLike[str]) -> Mapping:
+    """Read a mapping file, check it, and recompute its certificate."""
+    stored = read(path)
+    notes = tuple(str(note) for note in stored.claims.get("notes", ()))
+    try:
+        history = tuple(float(step) for step in stored.claims.get("history", ()))
+        promised = stored.assurance
+        problem = stored.problem if promised is None else with_margins(stored.problem, promised.margins)
+        certificate = certify(problem, stored.counts, stored.kernel, stored.multipliers, notes=notes, history=history)
+        if promised is not None:
+            certificate = replace(certificate, without_confidence=promised.without)
+    except EvenhandError as error:
+        raise StorageError(f"{os.fspath(path)!r} holds a mapping that does not stand: ", *error.pieces) from None
+    if history and abs(history[-1] - certificate.objective) > CONTRADICTION:
+        raise StorageError(
+            f"{os.fspath(path)!r} claims a history that ends at {history[-1]:.9g}, but its mapping has an "
+            f"objective of {certificate.objective:.9g}"
+        )
+    given = stored.problem, stored.counts, stored.kernel, stored.multipliers
+    return Mapping(*given, certificate, promised, stored.fitted_by)
 
 
 def fingerprint(problem: Problem, counts: Counts, kernel: Kernel) -> str:

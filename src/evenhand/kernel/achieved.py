@@ -262,10 +262,11 @@ def released_conditional(counts: Counts, kernel: Kernel) -> tuple[Cells, Numbers
 
 def _outcome_leak(problem: Problem, counts: Counts, kernel: Kernel) -> float | None:
     """Return how far the kernel is from drawing ŷ given x̂ alone; None where it need not."""
+    if not problem.suppression.redraws:
+        return None
     released = released_conditional(counts, kernel)
     conditional = problem.suppression.conditional(counts, released)
-    if conditional is None:
-        return None
+    assert conditional is not None
     cells = counts.features.cells
     if not np.all(positions(cells, released[0])[0]):
         return 1.0
