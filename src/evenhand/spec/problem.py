@@ -12,7 +12,6 @@ from evenhand import check, records
 from evenhand.data.domain import Value, same_level
 from evenhand.data.weighting import FREQUENCIES, WEIGHTS, Weighting
 from evenhand.errors import Made, Setting, SpecError, StorageError, did_you_mean
-from evenhand.files import text_of
 from evenhand.records import Nothing
 from evenhand.render.finding import Finding
 from evenhand.render.section import Section
@@ -325,6 +324,9 @@ class Problem(Finding):
         """
         if not isinstance(source, os.PathLike) and not _names_file(check.text("source", source)):
             return toml.read(source, cls)
+        # A fit reads no file.
+        from evenhand.files import text_of
+
         path = check.path("source", source)
         try:
             text = text_of(path, "the problem")
