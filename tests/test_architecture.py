@@ -38,6 +38,7 @@ ORDER = [
     "data.profile",
     "data.domain",
     "data.weighting",
+    "data.propensities",
     "data.counts",
     "spec",
     "kernel.md5",

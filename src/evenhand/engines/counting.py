@@ -16,7 +16,7 @@ import numpy as np
 
 from evenhand import tables
 from evenhand.arrays import Numbers
-from evenhand.data.counts import Counts
+from evenhand.data.counts import Counts, with_propensities
 from evenhand.data.domain import Domain, Variable
 from evenhand.data.levels import UNSEEN
 from evenhand.data.profile import Profile
@@ -68,8 +68,20 @@ def counts_of(
     weighting: Weighting | None = None,
     progress: Progress | None = None,
 ) -> Counts:
-    """Return the counts of a frame or of a file, or given counts if they are those of the problem's columns."""
+    """Return the counts of a frame or of a file, or given counts if they are those of the problem's columns.
+
+    Where mean scores of a model without D are bounded, they have sums of propensities.
+    """
     check_problem(problem)
+    counts = _counted(problem, table, weighting, progress)
+    if not problem.suppression.scored or counts.propensities is not None:
+        return counts
+    return with_propensities(counts)
+
+
+def _counted(
+    problem: Problem, table: AnyTable | Counts, weighting: Weighting | None, progress: Progress | None
+) -> Counts:
     if is_path(table):
         refuse_mistaken(table, problem.csv, weighting)
         return count_file(problem, table, weighting, progress)
