@@ -211,7 +211,7 @@ class Manifest(Finding):
             Fact("output", self.output.name),
             Fact("made_from", Note("manifest.file", {"name": self.inputs[0].name, "more": more})),
             Fact("made_by", Note("manifest.made", {"mapping": self.mapping.name, "mode": self.mode, "drawn": drawn})),
-            Fact("written", Note("manifest.written", {"at": self.at, "version": self.versions.get("evenhand", "?")})),
+            Fact("written_at", Note("manifest.written", {"at": self.at, "version": self.versions.get("evenhand", "?")})),
             *(() if self.sign_off is None else self.sign_off.facts),
         )
         return Section("manifest", facts=facts)
