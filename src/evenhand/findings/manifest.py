@@ -207,11 +207,12 @@ class Manifest(Finding):
             if value is not None
         ]
         drawn = Note("manifest.drawn", {"options": options}) if options else None
+        written = {"at": self.at, "version": self.versions.get("evenhand", "?")}
         facts = (
             Fact("output", self.output.name),
             Fact("made_from", Note("manifest.file", {"name": self.inputs[0].name, "more": more})),
             Fact("made_by", Note("manifest.made", {"mapping": self.mapping.name, "mode": self.mode, "drawn": drawn})),
-            Fact("written_at", Note("manifest.written", {"at": self.at, "version": self.versions.get("evenhand", "?")})),
+            Fact("written_at", Note("manifest.written", written)),
             *(() if self.sign_off is None else self.sign_off.facts),
         )
         return Section("manifest", facts=facts)
