@@ -22,6 +22,11 @@ def tight():
     return small_problem(parity=[eh.PairwiseParity(0.001)], budget=eh.ExpectedDistortion(0.01))
 
 
+def unaware():
+    free = eh.Distortion({"score": eh.Nominal(1), "hired": eh.Free()})
+    return small_problem(suppress_protected=True, distortion=free, budget=eh.ExpectedDistortion(2.0))
+
+
 def row():
     return small_frame().iloc[0].to_dict()
 
@@ -57,6 +62,7 @@ MADE = {
     "Rechecked": lambda w: eh.verify_manifest(w["manifest"]),
     "Verification": lambda w: verify_mapping(w["file"]),
     "Verification of a proof": lambda w: verify_proof(w["proof"]),
+    "UnawareScores": lambda w: eh.fit(unaware(), w["frame"]).suppression,
     "Proposal": lambda w: eh.propose(w["frame"], protected=["group"], outcome="hired", features=["score"]),
 }
 
