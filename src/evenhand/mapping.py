@@ -260,9 +260,9 @@ class Mapping(Finding):
         """Name the columns of a table that would reveal what a mode changes; Spark dataframes are not examined."""
         if engines.is_spark(table):
             return None
-        given = engines.opened(table, self.problem.csv, MOST_ROWS)
-        passed = [name for name in given.table.columns if name not in self.problem.columns]
-        return given_away_words(giving_away(mode, given.table, passed, text=given.text))
+        given = engines.opened(table, self.problem.csv, MOST_ROWS, engines.read_as(mode.read))
+        passed = [name for name in given.columns if name not in self.problem.columns]
+        return given_away_words(giving_away(mode, given, passed))
 
     def _scores(self, people: Counts, policy: Policy) -> tuple[Numbers, Numbers]:
         """Return the mean scores of people by models that see the protected columns, and that do not."""
