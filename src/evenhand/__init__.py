@@ -1,8 +1,8 @@
 """Optimized data pre-processing (Calmon et al. 2017): bound an outcome's dependence on protected attributes.
 
-One table of public names, each loaded when it is first used. Measures, distances, forms of parity and ways to make
-levels are public by their line in ``evenhand.spec.registry``, which is read when one of them is asked for: importing
-this loads nothing.
+One table of public names, each loaded when it is first used. Parts of a problem that come in several kinds (measures,
+distances, forms of parity, rules, budgets, ways to make levels) are public by their line in ``evenhand.spec.registry``,
+which is read when one of them is asked for: importing this loads nothing.
 """
 
 from importlib import import_module
@@ -32,13 +32,7 @@ _HOMES = {
         "CsvFormat",
         "Conditional",
         "Distortion",
-        "ExcessDistortion",
-        "ExpectedDistortion",
-        "Fixed",
         "Forbidden",
-        "Free",
-        "Nominal",
-        "Ordinal",
         "Problem",
     ],
     "tables": ["count"],
@@ -47,6 +41,9 @@ _HOMES = {
     "mapping": ["Mapping"],
     "findings.feasibility": ["identity_from", "smallest_budget_factor", "smallest_parity_bound"],
     "fitting": ["fit"],
+    "tables.transforming": ["Draws"],
+    "evaluation": ["audit", "monitor"],
+    "explanation": ["explain"],
     "use.estimator": ["OptimizedPreprocessor", "PreprocessedClassifier", "ShieldedClassifier"],
     "use.scoring": ["out_of_fold"],
     "diagnosis": ["Diagnosis", "diagnose"],
@@ -71,6 +68,9 @@ if TYPE_CHECKING:
     from evenhand.errors import SpecError as SpecError
     from evenhand.errors import StorageError as StorageError
     from evenhand.errors import TimeLimitError as TimeLimitError
+    from evenhand.evaluation import audit as audit
+    from evenhand.evaluation import monitor as monitor
+    from evenhand.explanation import explain as explain
     from evenhand.findings.audit import Audit as Audit
     from evenhand.findings.feasibility import identity_from as identity_from
     from evenhand.findings.feasibility import smallest_budget_factor as smallest_budget_factor
@@ -84,17 +84,12 @@ if TYPE_CHECKING:
     from evenhand.spec import Conditional as Conditional
     from evenhand.spec import CsvFormat as CsvFormat
     from evenhand.spec import Distortion as Distortion
-    from evenhand.spec import ExcessDistortion as ExcessDistortion
-    from evenhand.spec import ExpectedDistortion as ExpectedDistortion
-    from evenhand.spec import Fixed as Fixed
     from evenhand.spec import Forbidden as Forbidden
-    from evenhand.spec import Free as Free
-    from evenhand.spec import Nominal as Nominal
-    from evenhand.spec import Ordinal as Ordinal
     from evenhand.spec import Problem as Problem
     from evenhand.spec.registry import *  # noqa: F403
     from evenhand.spec.sign_off import SignOff as SignOff
     from evenhand.tables import count as count
+    from evenhand.tables.transforming import Draws as Draws
     from evenhand.use.comparing import Comparison as Comparison
     from evenhand.use.comparing import compare as compare
     from evenhand.use.estimator import OptimizedPreprocessor as OptimizedPreprocessor

@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -26,22 +26,26 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Role, Variable
 from evenhand.data.levels import MOST_KEPT, UNSEEN, Coding, Stock, listed_values
 from evenhand.data.profile import Profile
+from evenhand.data.propensities import Propensities
 from evenhand.data.tree import Tree
 from evenhand.errors import EvenhandError, StorageError
 from evenhand.files import content_of, replace_file
 from evenhand.findings.assurance import Assurance
 from evenhand.findings.naming import source_codes
 from evenhand.kernel import Kernel
+from evenhand.mapping import Mapping
+from evenhand.optimize.certificate import bounding, certify
+from evenhand.optimize.compile import compile_problem
 from evenhand.optimize.program import Multipliers
-from evenhand.spec import Problem, comparisons
+from evenhand.spec import Problem, Recorded, Utility, all_comparisons
 from evenhand.spec.agreement import disagreement
 from evenhand.spec.bins import Binning
-from evenhand.spec.toml import registered
-from evenhand.tolerances import ROW_TOLERANCE, SAME_WEIGHT
+from evenhand.spec.margins import with_margins
+from evenhand.tolerances import CONTRADICTION, ROW_TOLERANCE, SAME_WEIGHT
 
 FORMAT = "evenhand-mapping"
 VERSION = 1
-KEYS = {"format", "version", "problem", "domain", "claims", "assurance", "fitted_by", "sha256"}
+KEYS = {"format", "version", "problem", "domain", "claims", "assurance", "propensities", "fitted_by", "sha256"}
 
 INTEGERS = ("counts.d", "counts.x", "counts.y", "counts.cell_people", "kernel.starts", "kernel.targets")
 REALS = (
@@ -52,6 +56,9 @@ REALS = (
     "multipliers.parity",
     "multipliers.budgets",
 )
+OPTIONAL = ("propensities.sums", "propensities.shift")
+"""Reals that are there where mean scores of a model without D are bounded; row by row."""
+
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 
@@ -68,22 +75,57 @@ class Stored:
     fitted_by: str | None = None
 
 
-def write(path: str | os.PathLike[str], stored: Stored) -> None:
+def save(mapping: Mapping, path: str | os.PathLike[str]) -> None:
     """Write a mapping file: to a temporary file beside it first, so that nothing is ever half-written."""
-    parts = {"counts": stored.counts, "kernel": stored.kernel, "multipliers": stored.multipliers}
-    arrays = _arrays(parts)
+    parts = {"counts": mapping.counts, "kernel": mapping.kernel, "multipliers": mapping.multipliers}
+    known = mapping.counts.propensities if mapping.problem.suppression.scored else None
+    arrays = _arrays(parts if known is None else parts | {"propensities": known})
     document = {
         "format": FORMAT,
         "version": VERSION,
-        "problem": stored.problem.to_toml(),
-        "domain": [_described(variable) for variable in stored.counts.domain.variables],
-        "claims": stored.claims,
-        "assurance": None if stored.assurance is None else stored.assurance.described(),
-        "fitted_by": stored.fitted_by,
+        "problem": replace(mapping.problem, utility=_recorded(mapping)).to_toml(),
+        "domain": [_described(variable) for variable in mapping.counts.domain.variables],
+        "claims": mapping.certificate.as_dict(),
+        "assurance": None if mapping.assurance is None else mapping.assurance.described(),
+        "propensities": None if known is None else {"within": list(known.within)},
+        "fitted_by": mapping.fitted_by,
     }
     signed = document | {"sha256": _digest(document, arrays)}
     text = json.dumps(signed, ensure_ascii=False, sort_keys=True, allow_nan=False)
     replace_file(path, safetensors.numpy.save(arrays, metadata={"evenhand": text}))
+
+
+def _recorded(mapping: Mapping) -> Utility:
+    """Return the utility without code: of a user's functions a file holds what they said of this mapping."""
+    measure, infimum = mapping.problem.utility, None
+    if not measure.holds_functions:
+        return measure
+    if measure.certifiable:
+        loss = compile_problem(bounding(mapping.certified), mapping.counts).program.loss
+        infimum = loss.infimum(mapping.multipliers.released)
+    return Recorded(measure.name, mapping.objective, infimum, measure.new_cells, measure.nonnegative)
+
+
+def load(path: str | os.PathLike[str]) -> Mapping:
+    """Read a mapping file, check it, and recompute its certificate."""
+    stored = read(path)
+    notes = tuple(str(note) for note in stored.claims.get("notes", ()))
+    try:
+        history = tuple(float(step) for step in stored.claims.get("history", ()))
+        promised = stored.assurance
+        problem = stored.problem if promised is None else with_margins(stored.problem, promised.margins)
+        certificate = certify(problem, stored.counts, stored.kernel, stored.multipliers, notes=notes, history=history)
+        if promised is not None:
+            certificate = replace(certificate, without_confidence=promised.without)
+    except EvenhandError as error:
+        raise StorageError(f"{os.fspath(path)!r} holds a mapping that does not stand: ", *error.pieces) from None
+    if history and abs(history[-1] - certificate.objective) > CONTRADICTION:
+        raise StorageError(
+            f"{os.fspath(path)!r} claims a history that ends at {history[-1]:.9g}, but its mapping has an "
+            f"objective of {certificate.objective:.9g}"
+        )
+    given = stored.problem, stored.counts, stored.kernel, stored.multipliers
+    return Mapping(*given, certificate, promised, stored.fitted_by)
 
 
 def fingerprint(problem: Problem, counts: Counts, kernel: Kernel) -> str:
@@ -91,7 +133,7 @@ def fingerprint(problem: Problem, counts: Counts, kernel: Kernel) -> str:
 
     It is the same before it is written and after it is read.
     """
-    compared = [comparisons(parity, counts) for parity in problem.parity]
+    compared = all_comparisons(problem, counts)
     document = {
         "domain": [_described(variable) for variable in counts.domain.variables],
         "parity": [
@@ -161,7 +203,7 @@ def _read_variable(entry: dict[str, Any]) -> Variable:
 def _read_coding(entry: dict[str, Any], size: int) -> Coding:
     """Read how values become levels, of which there are so many."""
     stock = tuple(_read_stock(each) for each in entry["stock"])
-    known: dict[str, type[Coding]] = {binning.coding.kind: binning.coding for binning in registered(Binning)}
+    known: dict[str, type[Coding]] = {binning.coding.kind: binning.coding for binning in Binning.kinds().values()}
     if entry["kind"] not in known:
         raise StorageError(f"there is no coding of the kind {entry['kind']!r}")
     if len(stock) != size:
@@ -201,7 +243,7 @@ def read(path: str | os.PathLike[str]) -> Stored:
             )
         if set(document) != KEYS:
             raise StorageError(f"the description must have the entries {', '.join(sorted(KEYS))}, and no others")
-        _check_types(arrays)
+        _check_types(arrays, OPTIONAL if document["propensities"] is not None else ())
         claimed = document.pop("sha256")
         if claimed != _digest(document, arrays):
             raise StorageError("the checksum does not match: the file was damaged or altered")
@@ -223,11 +265,11 @@ def read(path: str | os.PathLike[str]) -> Stored:
 def _arrays(parts: dict[str, Any]) -> Arrays:
     """Return the arrays of some parts of a mapping."""
     arrays = {}
-    for name in INTEGERS + REALS:
+    for name in INTEGERS + REALS + OPTIONAL:
         part, field = name.split(".")
         if part in parts:
             kind = np.int64 if name in INTEGERS else np.float64
-            arrays[name] = np.ascontiguousarray(getattr(parts[part], field), dtype=kind)
+            arrays[name] = np.ascontiguousarray(getattr(parts[part], field), dtype=kind).ravel()
     return arrays
 
 
@@ -266,9 +308,9 @@ def _array(tensor: dict[str, Any]) -> np.ndarray[Any, Any]:
     return np.frombuffer(tensor["data"], dtype=dtype).astype(dtype[1:])
 
 
-def _check_types(arrays: Arrays) -> None:
+def _check_types(arrays: Arrays, more: tuple[str, ...]) -> None:
     """Refuse arrays of other names or types than a mapping has."""
-    kinds = dict.fromkeys(INTEGERS, np.dtype("i8")) | dict.fromkeys(REALS, np.dtype("f8"))
+    kinds = dict.fromkeys(INTEGERS, np.dtype("i8")) | dict.fromkeys(REALS + more, np.dtype("f8"))
     for name in sorted(kinds | arrays.keys()):
         if name not in kinds or name not in arrays or arrays[name].dtype != kinds[name]:
             raise StorageError(f"the array {name!r} is missing, of another type, or not part of a mapping")
@@ -283,6 +325,10 @@ def _assemble(document: dict[str, Any], arrays: Arrays) -> Stored:
     if (words := disagreement(problem, domain)) is not None:
         raise StorageError(f"the table contradicts the problem: {words}")
     counts = _read_counts(domain, arrays)
+    if (document["propensities"] is not None) != problem.suppression.scored:
+        raise StorageError("sums of propensities are there where, and only where, mean scores are bounded")
+    if document["propensities"] is not None:
+        counts = replace(counts, propensities=_read_propensities(counts, document["propensities"], arrays))
     kernel = Kernel(*(arrays[f"kernel.{f}"] for f in ("starts", "targets", "probability")))
     _check_kernel(kernel, counts)
     multipliers = Multipliers(*(arrays[f"multipliers.{f}"] for f in ("released", "parity", "budgets")))
@@ -297,7 +343,8 @@ def _assemble(document: dict[str, Any], arrays: Arrays) -> Stored:
     if not isinstance(history, list) or any(isinstance(step, bool | str) for step in history):
         raise StorageError("the history of the claimed certificate makes no sense")
     # Written so that a NaN is refused.
-    if history and not (problem.alternates and np.all(np.isfinite(history)) and np.all(np.diff(history) <= 0)):
+    falls = np.all(np.isfinite(history)) and np.all(np.diff(history) <= 0)
+    if history and (problem.suppression.convex or not falls):
         raise StorageError("only an alternating minimisation has a history, and it never rises")
     described = document["assurance"]
     if (described is None) != (problem.confidence is None):
@@ -319,6 +366,16 @@ def _read_counts(domain: Domain, arrays: Arrays) -> Counts:
         if variable.coding is not None:
             _check_stock(variable, sums(codes, counts.weight, len(variable)))
     return counts
+
+
+def _read_propensities(counts: Counts, entry: dict[str, Any], arrays: Arrays) -> Propensities:
+    """Read sums of propensities; counts refuse those that contradict them."""
+    within = tuple(entry["within"])
+    if set(entry) != {"within"} or not set(within) <= set(counts.domain.x.names):
+        raise StorageError("sums of propensities agree with the counts within features")
+    groups = len(counts.groups.cells)
+    sums_, shift = (arrays[name].reshape(groups, -1) for name in OPTIONAL)
+    return Propensities(sums_, within, shift)
 
 
 def _check_stock(variable: Variable, weight: Numbers) -> None:

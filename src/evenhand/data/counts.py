@@ -14,9 +14,13 @@ import numpy as np
 from evenhand import check
 from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.domain import Domain
+from evenhand.data.propensities import Propensities, Sharing
 from evenhand.data.weighting import SURVEY, Unit
 from evenhand.errors import DataError
 from evenhand.tolerances import SAME_WEIGHT
+
+AXES = ("", "d", "x", "y", "dx", "dy", "xy", "dxy")
+"""The sets of axes onto which counts can be projected."""
 
 SCALE = "multiply all weights by the same number, which changes nothing else"
 
@@ -64,6 +68,8 @@ class Counts:
     elsewhere : bool
         Whether these are other people than those that a problem was stated for: not everybody whom it names need be
         among them.
+    propensities : Propensities, optional
+        What a model that does not see D takes from each source for every group, where that is bounded.
     """
 
     domain: Domain
@@ -74,6 +80,7 @@ class Counts:
     cell_people: Cells
     cell_squares: Numbers
     elsewhere: bool = False
+    propensities: Propensities | None = None
 
     def __post_init__(self) -> None:
         check.kind("domain", self.domain, Domain, "the domain of a Counts, as eh.count makes it")
@@ -104,6 +111,9 @@ class Counts:
             if not np.isfinite(self.weight.sum() ** 2):
                 raise DataError(f"the weights sum to {self.weight.sum():g}, whose square no number can hold; {SCALE}")
         self._check_rows()
+        if self.propensities is not None:
+            check.kind("propensities", self.propensities, Propensities, "sums of propensities, as a fit makes them")
+            self.propensities.check(sharing(self, self.propensities.within), self.domain.y.size)
 
     def _check_rows(self) -> None:
         """Refuse numbers of people and squared weights that no rows have."""
@@ -174,14 +184,31 @@ class Counts:
         """The numbers of the source cells in D × X × Y, ascending."""
         return self.domain.dxy(self.d, self.x, self.y)
 
-    def _marginal(self, cells: Cells) -> Marginal:
-        distinct, of_source = np.unique(cells, return_inverse=True)
-        return Marginal(distinct, sums(of_source, self.probability), of_source)
-
     @cached_property
+    def _projected(self) -> dict[str, Marginal]:
+        return {}
+
+    def over(self, axes: str) -> Marginal:
+        """Return the projection onto some of the axes D, X and Y, such as ``"dx"``: what is left is summed over.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> counts = eh.datasets.load("compas").counts
+        >>> [len(counts.over(axes).cells) for axes in ("", "d", "xy", "dxy")]
+        [1, 4, 36, 142]
+        """
+        check.one_of("axes", axes, AXES)
+        if axes not in self._projected:
+            cells = self.domain.number(axes, {"d": self.d, "x": self.x, "y": self.y})
+            distinct, of_source = np.unique(cells, return_inverse=True)
+            self._projected[axes] = Marginal(distinct, sums(of_source, self.probability), of_source)
+        return self._projected[axes]
+
+    @property
     def groups(self) -> Marginal:
         """The marginal p(d) over the groups that occur."""
-        return self._marginal(self.d)
+        return self.over("d")
 
     @cached_property
     def group_weight(self) -> Numbers:
@@ -208,27 +235,36 @@ class Counts:
         if not self.weighed:
             return self
         once = self.cell_people.astype(np.float64)
-        return replace(self, weight=once, cell_squares=once)
+        return replace(self, weight=once, cell_squares=once, propensities=None)
 
     @property
     def group_people(self) -> Numbers:
         """How many people each group that occurs has."""
         return self.unweighted.group_weight
 
-    @cached_property
+    @property
     def features(self) -> Marginal:
         """The marginal p(x)."""
-        return self._marginal(self.x)
+        return self.over("x")
 
-    @cached_property
+    @property
     def records(self) -> Marginal:
         """The marginal p(x, y) over cells of X × Y."""
-        return self._marginal(self.domain.xy(self.x, self.y))
+        return self.over("xy")
 
-    @cached_property
+    @property
     def people_before_outcome(self) -> Marginal:
         """The marginal p(d, x): what is known of a person before the outcome."""
-        return self._marginal(self.domain.dx(self.d, self.x))
+        return self.over("dx")
+
+    def share_of_new_cells(self, axes: str = "dxy") -> float:
+        """Return the share of new people who will be in a cell over some axes that nobody had.
+
+        Estimated out of fold, with one person in each: the people who would be in a new cell if they had come last are
+        those who are in theirs alone.
+        """
+        people = sums(self.over(axes).of_source, self.unweighted.weight)
+        return float((people == 1).sum() / people.sum())
 
     @cached_property
     def outcome(self) -> Numbers:
@@ -242,21 +278,40 @@ class Counts:
         joint = sums(self.groups.of_source * size + self.y, self.probability, len(self.groups.cells) * size)
         return np.asarray(joint.reshape(-1, size) / self.groups.probability[:, None])
 
-    @cached_property
-    def given_group(self) -> Numbers:
-        """For each source, p(x, y | d)."""
-        return np.asarray(self.probability / self.groups.probability[self.groups.of_source])
+    def given(self, axes: str) -> Numbers:
+        """Return, for each source, its probability given its cell on some axes: p(x, y | d) by ``"d"``."""
+        over = self.over(axes)
+        return np.asarray(self.probability / over.probability[over.of_source])
 
-    @cached_property
-    def group_given_record(self) -> Numbers:
-        """For each source, p(d | x, y)."""
-        return np.asarray(self.probability / self.records.probability[self.records.of_source])
 
-    @cached_property
-    def outcome_given_rest(self) -> Numbers:
-        """For each source, p(y | d, x): the weights of apply mode."""
-        before = self.people_before_outcome
-        return np.asarray(self.probability / before.probability[before.of_source])
+def sharing(counts: Counts, within: tuple[str, ...]) -> Sharing:
+    """Return the sources with their weight and group, and for stratum their combination of some features."""
+    codes = dict(zip(counts.domain.x.names, counts.domain.x.unravel(counts.x), strict=True))
+    stratum = np.zeros(len(counts), dtype=np.int64)
+    for name in within:
+        both = stratum * len(counts.domain.variable(name)) + codes[name]
+        stratum = np.unique(both, return_inverse=True)[1].ravel()
+    return Sharing(counts.weight, counts.groups.of_source, stratum)
+
+
+def with_propensities(counts: Counts, found: Numbers | None = None, within: tuple[str, ...] | None = None) -> Counts:
+    """Return counts with sums of propensities, which are made to agree with them within some features.
+
+    Where none are given π is p(d|x), as the table counts it.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> counts = with_propensities(eh.datasets.load("compas").counts)
+    >>> scored = counts.propensities.sums @ (counts.y == 1) / counts.group_weight
+    >>> [f"{rate:.3f}" for rate in scored]
+    ['0.489', '0.407', '0.555', '0.447']
+    """
+    within = counts.domain.x.names if within is None else within
+    shared = sharing(counts, within)
+    agreed = shared.usual if found is None else shared.agreeing(found)
+    shift = np.zeros((len(agreed), counts.domain.y.size))
+    return replace(counts, propensities=Propensities(agreed, within, shift))
 
 
 def _array(what: str, given: Any, kinds: str, numbers: str) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 
 from evenhand import tables
 from evenhand.arrays import Numbers
-from evenhand.data.counts import Counts
+from evenhand.data.counts import Counts, with_propensities
 from evenhand.data.domain import Domain, Variable
 from evenhand.data.levels import UNSEEN
 from evenhand.data.profile import Profile
@@ -29,14 +29,13 @@ from evenhand.engines.weights import Weights
 from evenhand.errors import DataError, Option
 from evenhand.resources import Progress, current, words
 from evenhand.spec import CsvFormat, Problem, check_problem
-from evenhand.spec.agreement import disagreement
 from evenhand.tables import (
     Frame,
     Levelled,
     Piece,
     Table,
     canonical,
-    count_frame,
+    counts_in_memory,
     is_missing,
     is_path,
     level_rows,
@@ -60,24 +59,26 @@ def counts_of(
     weighting: Weighting | None = None,
     progress: Progress | None = None,
 ) -> Counts:
-    """Return the counts of a frame or of a file, or given counts if they are those of the problem's columns."""
+    """Return the counts of a frame or of a file, or given counts if they are those of the problem's columns.
+
+    Where mean scores of a model without D are bounded, they have sums of propensities.
+    """
     check_problem(problem)
+    counts = _counted(problem, table, weighting, progress)
+    if not problem.suppression.scored or counts.propensities is not None:
+        return counts
+    return with_propensities(counts)
+
+
+def _counted(
+    problem: Problem, table: AnyTable | Counts, weighting: Weighting | None, progress: Progress | None
+) -> Counts:
     if is_path(table):
         refuse_mistaken(table, problem.csv, weighting)
         return count_file(problem, table, weighting, progress)
     if spark.is_spark(table):
         return spark.count_frame(problem, table, weighting)
-    if not isinstance(table, Counts):
-        return count_frame(problem, table, weighting)
-    if weighting is not None and not weighting.deliberate:
-        raise DataError(f"{weighting.option} go with a frame; a Counts already has its own")
-    names = tuple(v.name for v in table.domain.variables)
-    stated = (*problem.protected, *problem.feature_variables, problem.outcome)
-    if names != stated:
-        raise DataError(f"these counts are over the columns {list(names)}, the problem's are {list(stated)}")
-    if (words := disagreement(problem, table.domain)) is not None:
-        raise DataError(f"these counts are not the problem's: {words}; count the table for this problem")
-    return table
+    return counts_in_memory(problem, table, weighting)
 
 
 def refuse_mistaken(table: AnyTable, format: CsvFormat | None, weighting: Weighting | None) -> None:
@@ -99,7 +100,7 @@ def count_file(
     """Count the rows of a file over the cells of a problem."""
     source = _source(path, problem.csv, problem.columns, weighting)
     with reading(source, progress=progress) as reader:
-        return reader.run(lambda: _counted(reader, problem, weighting)).counts(problem)
+        return reader.run(lambda: _levels_of(reader, problem, weighting)).counts(problem)
 
 
 def _source(path: Any, format: CsvFormat | None, columns: Sequence[str], weighting: Weighting | None) -> Source:
@@ -110,7 +111,7 @@ def _source(path: Any, format: CsvFormat | None, columns: Sequence[str], weighti
     return source
 
 
-def _counted(reader: Reader, problem: Problem, weighting: Weighting | None) -> Levelled:
+def _levels_of(reader: Reader, problem: Problem, weighting: Weighting | None) -> Levelled:
     blanks = problem.missing_values
     sets = [tuple(dict.fromkeys((name, problem.outcome))) for name in problem.bins]
     known: dict[str, Variable] = {}

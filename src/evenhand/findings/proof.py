@@ -30,11 +30,9 @@ from evenhand.optimize.compile import (
     Compiled,
     allowed_moves,
     barred_outcomes,
-    budget_multipliers,
     compile_problem,
-    entry_multipliers,
-    free_event,
 )
+from evenhand.optimize.compile.inverse import budget_multipliers, entry_multipliers, free_event
 from evenhand.optimize.program import Multipliers, least_price
 from evenhand.optimize.tabulate import tabulated
 from evenhand.spec import (
@@ -43,10 +41,9 @@ from evenhand.spec import (
     Comparisons,
     Features,
     Problem,
-    WithMargin,
-    comparisons,
-    outcome_given_features,
+    all_comparisons,
 )
+from evenhand.spec.margins import WithMargin
 
 CONSERVATIVE = 1 - 1e-6
 """Of an excess in floating point this share is claimed."""
@@ -154,9 +151,9 @@ class _Writer:
         self.domain = counts.domain
         # Alternating chooses p(ŷ|x̂) itself, so that the statement does not give it.
         self.conditional: Numbers | None = None
-        if problem.keeps_conditional:
-            self.conditional = outcome_given_features(problem.conditional, counts, counts.features.cells)
-        self.compared = [comparisons(parity, counts) for parity in problem.parity]
+        if problem.suppression.stated:
+            self.conditional = problem.suppression.conditional(counts)
+        self.compared = all_comparisons(problem, counts)
         self.places = [self._places(part) for part in self.compared]
 
     def document(self, kind: str) -> Document:
@@ -191,12 +188,12 @@ class _Writer:
         return {
             "utility": {
                 "measure": type(problem.utility).__name__,
-                "on": "x" if problem.utility_on_features else "xy",
+                "on": problem.suppression.utility_axes,
             },
             "targets": problem.targets,
-            "new_cells": bool(problem.utility.new_cells) or problem.utility_on_features,
+            "new_cells": bool(problem.utility.new_cells) or problem.suppression.utility_axes == "x",
             "blind": problem.blind,
-            "suppressed": problem.suppresses,
+            "suppressed": problem.suppression.redraws,
             "conditional": None
             if shares is None
             else [[x, row] for x, row in zip(features, shares.tolist(), strict=True)],
@@ -204,7 +201,21 @@ class _Writer:
             "forbidden": self.forbidden(),
             "parity": [block for part in self.compared for block in self.parity(part)],
             "budgets": [self.budget(i) for i in range(len(problem.charges))],
+            **self.propensities(),
         }
+
+    def propensities(self) -> Document:
+        """Return the sums of propensities by which mean scores are bounded, where they are."""
+        known = self.counts.propensities
+        if not self.problem.suppression.scored or known is None:
+            return {}
+        found = {
+            "within": list(known.within),
+            "groups": _codes(self.domain.d, self.counts.groups.cells),
+            "sums": known.sums.tolist(),
+            "shift": known.shift.tolist(),
+        }
+        return {"propensities": found}
 
     def distortion(self) -> Document:
         distortion, domain = self.problem.distortion, self.domain
@@ -268,6 +279,8 @@ class _Writer:
             found = {"features": list(events.axis.names)}
         elif not part.parity.of_outcomes:
             found = {"cumulative": True}
+        if part.scored:
+            found["scored"] = True
         groups = np.unique(self.domain.d.cells_of(part.groups, self.counts.d))
         unknown = _codes(part.groups, groups[part.groups.has_missing(groups)])
         return found | ({"unknown": unknown} if unknown and any(each.rest for each in part.populations) else {})
@@ -394,7 +407,7 @@ class _Writer:
     def _released(self, multipliers: Multipliers) -> list[list[Any]]:
         assert self.given is not None
         cells = self.given.targets
-        if self.problem.utility_on_features:
+        if self.problem.suppression.utility_axes == "x":
             return [
                 [x, None, float(v)] for x, v in zip(_codes(self.domain.x, cells), multipliers.released, strict=True)
             ]
@@ -429,7 +442,7 @@ class _Writer:
                 continue
             # Moves that only a limit of zero rules out are among those that it must price out.
             amount = charge.of(allowed_moves(replace(self.problem, budget=None), self.counts).distortion)
-            share = float(self.counts.group_given_record.min()) if charge.averaged else 1.0
+            share = float(self.counts.given("xy").min()) if charge.averaged else 1.0
             smallest = float(np.min(amount[amount > 0], initial=1.0))
             for holder in zero:
                 budgets[number, int(holder)] = needed / smallest / max(share, LEAST_SHARE)

@@ -295,7 +295,7 @@ def _without_price(m: Mapped, objective: float, frontier: Json) -> str:
     if objective > ROUNDING:
         return NOT_PARITY
     # Where D is suppressed everybody's outcome is drawn anew, whatever is bounded.
-    suppressed = m.problem.suppresses
+    suppressed = m.problem.suppression.redraws
     changed = m.achieved.features_changed if suppressed else m.achieved.changed
     share = float(m.counts.probability @ changed)
     if share <= ROUNDING:

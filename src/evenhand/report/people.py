@@ -134,8 +134,8 @@ def changes(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved
         if is_shown
     ]
     return {
-        "words": sentence(who.note(suppressed=problem.suppresses)),
-        "suppressed": problem.suppresses,
+        "words": sentence(who.note(suppressed=problem.suppression.redraws)),
+        "suppressed": problem.suppression.redraws,
         "people": who.people,
         "share": who.share,
         "share_features": who.share_features,

@@ -8,15 +8,13 @@ from evenhand.spec.bins import Binning, ChosenBins, Edges, MergedLevels, Occurre
 from evenhand.spec.budget import Budget, Charge, ExcessDistortion, ExpectedDistortion
 from evenhand.spec.by import By, change_each, each, words_of
 from evenhand.spec.cells import Learned
-from evenhand.spec.comparison import AGAINST_TARGET, Comparisons, comparisons
+from evenhand.spec.comparison import AGAINST_TARGET, Comparisons, all_comparisons, comparisons
 from evenhand.spec.conditional import Conditional, outcome_given_features
 from evenhand.spec.csv_format import CsvFormat
 from evenhand.spec.distance import Distance, Line, Ratio
-from evenhand.spec.distortion import CostedMoves, CostTable, Distortion, Fixed, Free, Nominal, Ordinal, Rule
+from evenhand.spec.distortion import CostTable, Distortion, Fixed, Free, Nominal, NumberedColumn, Ordinal, Rule
 from evenhand.spec.events import Features
 from evenhand.spec.forbidden import Forbidden, becomes_forbidden
-from evenhand.spec.margins import Margin, Margins, WithMargin, with_margins
-from evenhand.spec.nesting import Nest, nest
 from evenhand.spec.parity import PairwiseParity, Parity, TargetParity
 from evenhand.spec.people import EVERYWHERE
 from evenhand.spec.problem import Problem, check_problem, weighted_by, weighting_of
@@ -35,7 +33,6 @@ __all__ = [
     "Comparisons",
     "Conditional",
     "CostTable",
-    "CostedMoves",
     "CsvFormat",
     "Distance",
     "Distortion",
@@ -49,11 +46,9 @@ __all__ = [
     "Free",
     "Learned",
     "Line",
-    "Margin",
-    "Margins",
     "MergedLevels",
-    "Nest",
     "Nominal",
+    "NumberedColumn",
     "Occurrence",
     "Ordinal",
     "PairwiseParity",
@@ -69,16 +64,14 @@ __all__ = [
     "Smooth",
     "TargetParity",
     "Utility",
-    "WithMargin",
+    "all_comparisons",
     "becomes_forbidden",
     "change_each",
     "check_problem",
     "comparisons",
     "each",
-    "nest",
     "outcome_given_features",
     "weighted_by",
     "weighting_of",
-    "with_margins",
     "words_of",
 ]

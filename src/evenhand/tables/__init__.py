@@ -20,7 +20,9 @@ from evenhand.tables.columns import (
 from evenhand.tables.frames import (
     Frame,
     Table,
+    in_memory,
     is_path,
+    is_spark,
     quoted,
     read,
     refuse_taken,
@@ -29,7 +31,6 @@ from evenhand.tables.frames import (
     take,
     to_pandas,
 )
-from evenhand.tables.keys import key_texts
 from evenhand.tables.learned import (
     HOLDS,
     NEW_GAP,
@@ -44,7 +45,6 @@ from evenhand.tables.learned import (
     unlike_words,
 )
 from evenhand.tables.numbering import NULL
-from evenhand.tables.person import Lookup, Placed, Record
 from evenhand.tables.reading import (
     ENOUGH_ROWS,
     Levelled,
@@ -53,6 +53,7 @@ from evenhand.tables.reading import (
     count,
     count_frame,
     count_rows,
+    counts_in_memory,
     distinct_values,
     first_unseen,
     gaps,
@@ -105,11 +106,8 @@ __all__ = [
     "Frame",
     "Fresh",
     "Levelled",
-    "Lookup",
     "Lots",
     "Piece",
-    "Placed",
-    "Record",
     "Restore",
     "Restoring",
     "Table",
@@ -131,6 +129,7 @@ __all__ = [
     "count",
     "count_frame",
     "count_rows",
+    "counts_in_memory",
     "dealt_folds",
     "distinct_values",
     "encode",
@@ -138,10 +137,11 @@ __all__ = [
     "frame",
     "gap_advice",
     "gaps",
+    "in_memory",
     "is_missing",
     "is_path",
+    "is_spark",
     "is_word",
-    "key_texts",
     "labels",
     "lacking",
     "learned_variable",

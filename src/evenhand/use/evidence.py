@@ -26,10 +26,9 @@ from evenhand.engines import AnyTable, distinct_rows, weighting_in
 from evenhand.errors import Option, SpecError, StorageError, did_you_mean
 from evenhand.files import reason, uninterrupted
 from evenhand.findings.impact import Category, Impact, impact, impact_on
-from evenhand.fitting import part_of
 from evenhand.mapping import Mapping
 from evenhand.report.markdown import datasheet, impact_lines, job_summary
-from evenhand.resources import Progress, silent
+from evenhand.resources import Progress, part_of, silent
 from evenhand.spec.agreement import favourable_code
 from evenhand.spec.sign_off import SignOff
 from evenhand.use.manifests import check_sign_off

@@ -91,7 +91,7 @@ def _held(problem: Problem, counts: Counts, moves: float) -> float:
 def _separable(problem: Problem) -> bool:
     """Whether the specialised method takes the measure: a sum over targets, smooth or of straight pieces."""
     measure, p = problem.utility, np.array([0.5, 0.5])
-    if problem.suppresses:
+    if problem.suppression.redraws:
         return False
     if isinstance(measure, Smooth):
         return True
@@ -144,7 +144,7 @@ def _counted_moves(problem: Problem, counts: Counts) -> tuple[Cells, Numbers]:
     number = min(len(counts), max(FEWEST, COMPARED // len(counts.features.cells)))
     sample = np.unique(np.linspace(0, len(counts) - 1, number).astype(np.int64))
     if problem.distortion.table is not None:
-        return sample, np.full(len(sample), len(problem.distortion.table.moves) / len(counts.records.cells))
+        return sample, np.full(len(sample), len(problem.distortion.table) / len(counts.records.cells))
     observed = domain.x.unravel(counts.features.cells)
     # Sources that share an x, those of other groups and outcomes, reach the same ones.
     cells, same = np.unique(counts.x[sample], return_inverse=True)
