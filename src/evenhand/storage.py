@@ -87,7 +87,7 @@ def save(mapping: Mapping, path: str | os.PathLike[str]) -> None:
         "domain": [_described(variable) for variable in mapping.counts.domain.variables],
         "claims": mapping.certificate.as_dict(),
         "assurance": None if mapping.assurance is None else mapping.assurance.described(),
-        "propensities": None if known is None else {"within": list(known.within)},
+        "propensities": None if known is None else known.described(),
         "fitted_by": mapping.fitted_by,
     }
     signed = document | {"sha256": _digest(document, arrays)}
@@ -370,12 +370,15 @@ def _read_counts(domain: Domain, arrays: Arrays) -> Counts:
 
 def _read_propensities(counts: Counts, entry: dict[str, Any], arrays: Arrays) -> Propensities:
     """Read sums of propensities; counts refuse those that contradict them."""
-    within = tuple(entry["within"])
-    if set(entry) != {"within"} or not set(within) <= set(counts.domain.x.names):
-        raise StorageError("sums of propensities agree with the counts within features")
     groups = len(counts.groups.cells)
     sums_, shift = (arrays[name].reshape(groups, -1) for name in OPTIONAL)
-    return Propensities(sums_, within, shift)
+    found = Propensities(sums_, tuple(entry["within"]), shift, entry["learner"], tuple(entry["areas"]))
+    sound = isinstance(found.learner, str) and all(isinstance(of, float) and 0 <= of <= 1 for of in found.areas)
+    if entry != found.described() or not sound or len(found.areas) not in (0, groups):
+        raise StorageError("what is said of the propensities makes no sense")
+    if not set(found.within) <= set(counts.domain.x.names):
+        raise StorageError("sums of propensities agree with the counts within features")
+    return found
 
 
 def _check_stock(variable: Variable, weight: Numbers) -> None:

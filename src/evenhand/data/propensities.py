@@ -8,12 +8,19 @@ over the weight of d. Only these sums are kept. Knows plain arrays, and nothing 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from evenhand.arrays import Cells, Numbers, sums
 from evenhand.errors import DataError
 from evenhand.tolerances import SAME_WEIGHT
+
+RAKINGS = 200
+"""How often sums are multiplied by group and by source until they agree."""
+
+FLOOR = 1e-3
+"""This share of every source is taken for shared out as its stratum is, so that each group can have some of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,15 +51,34 @@ class Sharing:
         """Return sums of propensities that agree with the counts: in each stratum those of a group sum to its weight.
 
         Sums S become S_d(s) − (n_s/n_c) S_d(c) + (n_s/n_c) n_dc, so that where propensities say nothing each source is
-        shared out as its stratum is, and rates are held too strictly instead of not at all. Where one would be
-        negative, those of its stratum are drawn towards that.
+        shared out as its stratum is, and rates are held too strictly instead of not at all. In a stratum where one
+        would be negative they are first raked: multiplied by group and by source in turns.
         """
-        usual, share = self.usual, self.weight / sums(self.stratum, self.weight)[self.stratum]
-        off = found - share * self.by_stratum(found)[:, self.stratum]
+        moved = self._moved(found)
+        negative = np.isin(self.stratum, self.stratum[moved.min(axis=0) < 0])
+        if not negative.any():
+            return moved
+        moved = self._moved(np.where(negative, self._raked(found), found))
+        # What raking leaves is little: the largest part of it that leaves no sum negative, stratum by stratum.
+        usual = self.usual
+        off = moved - usual
         room = np.divide(usual, -off, out=np.ones_like(off), where=off < 0).min(axis=0)
         part = np.ones(int(self.stratum.max()) + 1)
         np.minimum.at(part, self.stratum, room)
         return np.asarray(np.maximum(usual + part[self.stratum] * off, 0.0))
+
+    def _moved(self, found: Numbers) -> Numbers:
+        share = self.weight / sums(self.stratum, self.weight)[self.stratum]
+        return np.asarray(found + share * (self.of_groups - self.by_stratum(found))[:, self.stratum])
+
+    def _raked(self, found: Numbers) -> Numbers:
+        """Return sums that are as far apart by source, multiplied until they nearly agree with the counts."""
+        raked, of_groups = (1 - FLOOR) * found + FLOOR * self.usual, self.of_groups
+        for _ in range(RAKINGS):
+            there = self.by_stratum(raked)
+            raked = raked * np.divide(of_groups, there, out=np.zeros_like(there), where=there > 0)[:, self.stratum]
+            raked = raked * self.weight / raked.sum(axis=0)
+        return np.asarray(raked)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +94,22 @@ class Propensities:
         Features; none is the whole table.
     shift : array
         One row per group, one column per outcome: what is added to a group's rates.
+    learner : str
+        What π was learned by; empty where it is counted.
+    areas : tuple of float
+        For each group the area under the curve (AUC) with which the features tell it from all others, out of fold where
+        π is learned; none where it is not known.
     """
 
     sums: Numbers
     within: tuple[str, ...]
     shift: Numbers
+    learner: str = ""
+    areas: tuple[float, ...] = ()
+
+    def described(self) -> dict[str, Any]:
+        """Return what a file says beside the arrays."""
+        return {"within": list(self.within), "learner": self.learner, "areas": list(self.areas)}
 
     def check(self, sharing: Sharing, outcomes: int) -> None:
         """Refuse sums that contradict the counts."""

@@ -7,9 +7,10 @@ level: there are then no more distinct rows than cells, however many values ther
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,10 +26,12 @@ from evenhand.engines.files import Batch, Columns, Reader, Source, named, opened
 from evenhand.engines.grouping import ROWS, SQUARES, WEIGHT, groups
 from evenhand.engines.learning import learn_in_pieces, represented
 from evenhand.engines.typed import TEXT, Holds, ReadAs, Types, read_as, valued
+from evenhand.engines.unaware import learned_from_counts, learned_from_rows, people_in, people_of_counts
 from evenhand.engines.weights import Weights
 from evenhand.errors import DataError, Option
 from evenhand.resources import Progress, current, words
 from evenhand.spec import CsvFormat, Problem, check_problem
+from evenhand.spec.unaware import People
 from evenhand.tables import (
     Frame,
     Levelled,
@@ -48,6 +51,9 @@ from evenhand.tables import (
     weights_column,
     weights_of,
 )
+from evenhand.tables.sampling import Pieces
+
+T = TypeVar("T")
 
 AnyTable = Frame | str | os.PathLike[str]
 """A dataframe, which may be Spark's, or the path of CSV or Parquet files."""
@@ -67,7 +73,38 @@ def counts_of(
     counts = _counted(problem, table, weighting, progress)
     if not problem.suppression.scored or counts.propensities is not None:
         return counts
-    return with_propensities(counts)
+    if problem.cells is None:
+        return learned_from_counts(problem, counts)
+    if not _has_rows(table):
+        return with_propensities(counts)
+    return _over_rows(problem, table, weighting, partial(learned_from_rows, problem, counts))
+
+
+def unaware_people(problem: Problem, counts: Counts, table: AnyTable | Counts, weighting: Any) -> People | None:
+    """Return people as a model without D sees them; None where a table shows no rows, and counts are of cells."""
+    if problem.cells is None:
+        return people_of_counts(counts)
+    if not _has_rows(table):
+        return None
+    return _over_rows(problem, table, weighting, partial(people_in, problem, counts))[0]
+
+
+def _has_rows(table: AnyTable | Counts) -> bool:
+    return not isinstance(table, Counts) and not spark.is_spark(table)
+
+
+def _over_rows(problem: Problem, table: Any, weighting: Weighting | None, work: Callable[[Pieces], T]) -> T:
+    """Do a piece of work with the rows of a frame or of files, which come in pieces."""
+    if not is_path(table):
+        rows = read(table)
+        weight = weights_of(problem.columns, rows, weighting)
+        repeats = weighting is not None and weighting.repeats
+        piece = Piece(rows, np.ones(len(rows)) if weight is None else weight, repeats)
+        piece = piece.of(np.flatnonzero(piece.weight > 0))
+        return work(lambda: [piece])
+    with reading(_source(table, problem.csv, problem.columns, weighting)) as reader:
+        columns = _as_all_are(reader, problem)
+        return reader.run(lambda: work(lambda: pieces(reader, columns, problem.columns, weighting, weightless=False)))
 
 
 def _counted(
