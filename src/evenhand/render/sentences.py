@@ -407,7 +407,6 @@ SENTENCES: dict[str, str] = {
     "rows.passed_through": (
         "these columns are passed through unchanged, and nothing bounds what a model learns from them: {columns}"
     ),
-    "rows.not_merged": "rows that differ in a column that is passed through are not merged",
     "rows.weights": "weights sum to {weight:,.12g}, {of}; they are in the column {column}",
     "rows.number": "the number of rows",
     "rows.sum": "the sum of {column}",
