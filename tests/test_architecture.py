@@ -85,7 +85,7 @@ ORDER = [
     "findings.audit",
     "findings.described",
     "findings.prices",
-    "findings.driving",
+    "findings.cost",
     "findings.infeasibility",
     "findings.explaining",
     "findings.proof",

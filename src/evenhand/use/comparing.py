@@ -43,10 +43,9 @@ from evenhand.findings.document import MOST_TOLD
 from evenhand.findings.new_people import meeting, with_own_target
 from evenhand.kernel.achieved import distances
 from evenhand.render.finding import Finding
-from evenhand.render.html import page
+from evenhand.render.page import page
 from evenhand.render.section import Fact, Kind, Note, Section, Table
-from evenhand.render.sentences import facts
-from evenhand.report.page import text_of
+from evenhand.render.sentences import facts, sentence
 from evenhand.tables.transforming import Missing, domain_with, kinds_of, locate
 from evenhand.text import counted
 from evenhand.tolerances import TREATED_ALIKE
@@ -148,7 +147,7 @@ class Comparison(Finding):
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write a page that needs no network; return its path."""
         file = Path(check.path("path", path))
-        text = page("Two mappings compared: what differs, and for whom", text_of("page.css"), self.sections)
+        text = page(sentence(Note("compared.title")), self.sections)
         replace_file(file, text.encode(errors="backslashreplace"))
         return file
 
