@@ -35,10 +35,10 @@ import evenhand as eh
 from evenhand.data.counts import Counts
 from evenhand.findings.assurance import rates_compared
 from evenhand.findings.theory import clopper_pearson
+from evenhand.folds import expected_outcomes
 from evenhand.spec import comparisons
 from evenhand.tables import cells, read
 from evenhand.tolerances import ROUNDING
-from evenhand.use.folds import expected_outcomes
 
 CONFIDENCE = 0.95
 POOLED, LARGEST = 0.055, 0.082

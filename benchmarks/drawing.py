@@ -19,9 +19,9 @@ import numpy as np
 import pandas as pd
 
 import evenhand as eh
-from evenhand.optimise.compile import compile_problem
-from evenhand.optimise.compile.size import expected_moves
-from evenhand.optimise.solve import Clock, solve
+from evenhand.optimize.compile import compile_problem
+from evenhand.optimize.compile.size import expected_moves
+from evenhand.optimize.solve import Clock, solve
 
 SMALLEST, LARGEST = 1_000, 300_000
 """The moves that a problem has, about."""

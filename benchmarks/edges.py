@@ -22,9 +22,9 @@ from populations import largest_excess
 import evenhand as eh
 from evenhand.data.counts import Counts
 from evenhand.findings.theory import clopper_pearson
+from evenhand.folds import expected_outcomes
 from evenhand.tables import cells, read
 from evenhand.tolerances import ROUNDING
-from evenhand.use.folds import expected_outcomes
 
 JOURNAL = harness.ROOT / "build" / "edges.jsonl"
 CONFIDENCE = 0.95

@@ -80,9 +80,9 @@ def ours(drawn, measure, limit):
 
 def _ours(problem, counts, row, limit):
     """Return what a fit took."""
-    from evenhand.optimise.certificate import certify
-    from evenhand.optimise.compile import compile_problem
-    from evenhand.optimise.solve import Clock, solve
+    from evenhand.optimize.certificate import certify
+    from evenhand.optimize.compile import compile_problem
+    from evenhand.optimize.solve import Clock, solve
 
     harness.allow(limit)
     try:
@@ -118,7 +118,7 @@ def _ours(problem, counts, row, limit):
 
 def by_whom(program, alone, whole):
     """Say which method found the optimum and which the tie-break, from the notes of a fit without and with one."""
-    from evenhand.optimise.solve.structured import suitable
+    from evenhand.optimize.solve.structured import suitable
 
     took = suitable(program) is not None
     specialised = took and not any("specialised method did not answer" in note for note in (*alone, *whole))
@@ -133,7 +133,7 @@ def by_whom(program, alone, whole):
 
 def highs(drawn, measure, limit):
     """Run HiGHS's interior point without crossover on the same programme; say what it took."""
-    from evenhand.optimise.compile import compile_problem
+    from evenhand.optimize.compile import compile_problem
 
     problem, counts, _ = drawn.problem()
     program = compile_problem(versions(problem)[measure], counts).program

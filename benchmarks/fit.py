@@ -89,7 +89,7 @@ def ours(problem, frame, counts, method):
 
 def plain_highs(problem, counts):
     """Return a function that compiles the linear programme and gives it to HiGHS."""
-    from evenhand.optimise.compile import compile_problem
+    from evenhand.optimize.compile import compile_problem
 
     def run():
         compiled = compile_problem(problem, counts)

@@ -109,8 +109,8 @@ def highs(problem, counts, compiled):
 
 def ours(problem, counts, compiled):
     """Solve without and with the tie-break, and certify; return what it took."""
-    from evenhand.optimise.certificate import certify
-    from evenhand.optimise.solve import Clock, solve
+    from evenhand.optimize.certificate import certify
+    from evenhand.optimize.solve import Clock, solve
 
     found, alone = seconds(lambda: solve(compiled.program, None, Clock()))
     peak = harness.peak()
@@ -153,7 +153,7 @@ def verdict(problem, counts, kernel):
 
 def child(name, method):
     """Run one method on one case in this process; return what it took."""
-    from evenhand.optimise.compile import compile_problem
+    from evenhand.optimize.compile import compile_problem
 
     problem, counts = case(name, eh.KL() if method.endswith("kl") else eh.L1())
     compile_problem(problem, counts)

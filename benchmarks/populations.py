@@ -24,10 +24,10 @@ import pandas as pd
 import evenhand as eh
 from evenhand.data.counts import Counts
 from evenhand.findings.assurance import rates_compared
+from evenhand.folds import expected_outcomes
 from evenhand.spec import Parity, comparisons
 from evenhand.tables import cells, read
 from evenhand.tolerances import ROUNDING
-from evenhand.use.folds import expected_outcomes
 
 JOURNAL = harness.ROOT / "build" / "populations.jsonl"
 CONFIDENCES = 0.9, 0.95

@@ -81,7 +81,7 @@ def sparse(problem, counts, solver):
     """
     import cvxpy as cp
 
-    from evenhand.optimise.compile.moves import allowed_moves
+    from evenhand.optimize.compile.moves import allowed_moves
 
     def run():
         moves = allowed_moves(problem, counts)
@@ -153,8 +153,8 @@ def highs(program):
     """
     import highspy
 
-    from evenhand.optimise.solve.linear import _highs_model, with_epigraph
-    from evenhand.optimise.solve.model import lay_out
+    from evenhand.optimize.solve.linear import _highs_model, with_epigraph
+    from evenhand.optimize.solve.model import lay_out
 
     solver = highspy.Highs()
     for option, value in (("output_flag", False), ("solver", "ipm"), ("run_crossover", "off"), ("threads", 1)):

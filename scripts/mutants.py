@@ -36,7 +36,7 @@ from queue import Queue
 ROOT = Path(__file__).parent.parent
 AREAS = {
     "spec": ["spec"],
-    "optimise": ["optimise"],
+    "optimize": ["optimize"],
     "kernel": ["kernel"],
     "rows": ["tables/transforming.py"],
 }

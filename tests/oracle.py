@@ -235,7 +235,7 @@ class Dense:
             if parity.against == "each":
                 others = [(h, members[h]) for h in groups if h != g]
             elif parity.against == "rest":
-                others = [(None, [s for s in people if group_of(s) != g])]
+                others = [(None, [s for h in groups if h != g for s in members[h]])]
             else:
                 reference = tuple((n, parity.against[n]) for n, _ in g)
                 others = [(reference, members[reference])] if reference != g and reference in members else []
@@ -261,7 +261,7 @@ class Dense:
             own = {s for s in self.p if group_of(s) == g}
             others = [(h, {s for s in self.p if group_of(s) == h}) for h in groups if h != g]
             if parity.against == "rest":
-                others = [(None, set(self.p) - own)]
+                others = [(None, {s for s in self.p if group_of(s) in groups} - own)]
             elif parity.against != "each":
                 reference = tuple((n, parity.against[n]) for n, _ in g)
                 others = [(h, people) for h, people in others if h == reference]

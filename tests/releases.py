@@ -29,7 +29,8 @@ class Releases:
         self.mode, self.located = mode, locate(mode, tables.read(table))
         self.balancing = Balancing(mode)
         self.number = self.balancing.number(self.located)
-        self.people = np.bincount(self.number, minlength=len(self.balancing.strata))
+        self.balancing.count(self.number)
+        self.people = np.pad(self.balancing.people, (0, self.balancing.size - len(self.balancing.people)))
         self.outcome = mode.kernel.targets % mode.domain.y.size
 
     @cached_property
@@ -56,7 +57,7 @@ class Releases:
 
     def allotted(self, seed):
         """Return the stratum, the entry and the number of people of each move of a balanced release."""
-        plan = self.balancing.plan(self.people, seed)
+        plan = self.balancing.plan(seed)
         found = plan.allotment
         # The number of the stratum at each place of the allotment.
         number = np.argsort(plan.place)[np.repeat(np.arange(len(found.starts) - 1), np.diff(found.starts))]

@@ -51,11 +51,12 @@ ORDER = [
     "tables.transforming",
     "tables.splitting",
     "tables.unfolding",
-    "optimise.program",
-    "optimise.compile",
-    "optimise.solve",
-    "optimise.certificate",
-    "optimise.tabulate",
+    "optimize.program",
+    "optimize.compile",
+    "optimize.solve",
+    "optimize.certificate",
+    "optimize.tabulate",
+    "optimize.alternating",
     "engines",
     "verifier",
     "findings.scores",
@@ -92,14 +93,14 @@ ORDER = [
     "findings.manifest",
     "findings.released",
     "findings.charts",
+    "findings.history",
     "report",
-    "use.storage",
-    "use.history",
-    "use.mapping",
-    "use.alternating",
-    "use.folds",
-    "use.confidence",
-    "use.fitting",
+    "storage",
+    "mapping",
+    "folds",
+    "confidence",
+    "fitting",
+    "diagnosis",
     "use.manifests",
     "use.persons",
     "use.group_scores",
@@ -110,7 +111,6 @@ ORDER = [
     "use.deciding",
     "use.estimator",
     "use.model_frontier",
-    "use.diagnosis",
     "use.proposal",
     "use.tradeoff",
     "use.reporting",
@@ -126,7 +126,7 @@ MOST_ROOMS = 13
 # Tests of several modules, or of what no module is alone in.
 OF_SEVERAL = {
     "cli": {"next", "raw_files", "startup", "streams", "wrong_input"},
-    "optimise/solve": {"stopping"},
+    "optimize/solve": {"stopping"},
     "spec": {"parity_and_budget"},
     "studies": {"paper"},
     "tables": {"reading_and_writing"},
@@ -236,21 +236,21 @@ def rooms_of(path):
 
 
 def test_solvers_know_nothing_of_the_problem():
-    allowed = ("optimise.solve", "optimise.program", "arrays", "check", "errors", "resources", "tolerances")
-    for path in (ROOT / "optimise" / "solve").rglob("*.py"):
+    allowed = ("optimize.solve", "optimize.program", "arrays", "check", "errors", "resources", "tolerances")
+    for path in (ROOT / "optimize" / "solve").rglob("*.py"):
         assert all(name.startswith(allowed) for name in own(path)), path
 
 
 def test_achieved_never_sees_a_solver():
-    assert "optimise" not in rooms_of(ROOT / "kernel" / "achieved.py")
+    assert "optimize" not in rooms_of(ROOT / "kernel" / "achieved.py")
 
 
 def test_each_library_has_one_home():
     homes = {
         "jinja2": {"report"},
         "vl_convert": {"render"},
-        "highspy": {"optimise"},
-        "clarabel": {"optimise"},
+        "highspy": {"optimize"},
+        "clarabel": {"optimize"},
         # In use by the estimators, in spec by what learns cells.
         "sklearn": {"use", "spec"},
         "duckdb": {"engines"},

@@ -32,10 +32,10 @@ import evenhand as eh
 from evenhand import spec, verifier
 from evenhand.engines import spark
 from evenhand.errors import EvenhandError, InfeasibleError, SolverError
+from evenhand.findings.history import History
 from evenhand.findings.models import Predictor
 from evenhand.findings.theory import Theory
 from evenhand.render.chart import Picture
-from evenhand.use.history import History
 
 SECONDS = 30
 """A call that takes longer hangs."""

@@ -93,7 +93,7 @@ def texts(names, folder):
         evenhand("compare", "m.mapping", "b.mapping", cwd=folder),
     )
     # What comes before is fingerprints.
-    screens = {"audit": audited.stdout, "compare": compared.stdout.split("compared on")[-1]}
+    screens = {"audit": audited.stdout, "compare": compared.stdout.split("Compared on")[-1]}
     return {
         "realised": [{**row, "group": list(row["group"].values())} for row in manifest["realised"]["rates"]],
         "gains": [{**row, "group": list(row["group"].values())} for row in summary["ledger"]["rows"]],

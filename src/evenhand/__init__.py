@@ -42,14 +42,14 @@ _HOMES = {
         "Problem",
     ],
     "tables": ["count"],
-    "optimise.certificate": ["Certificate"],
+    "optimize.certificate": ["Certificate"],
     "findings.audit": ["Audit"],
-    "use.mapping": ["Mapping"],
+    "mapping": ["Mapping"],
     "findings.feasibility": ["identity_from", "smallest_budget_factor", "smallest_parity_bound"],
-    "use.fitting": ["fit"],
+    "fitting": ["fit"],
     "use.estimator": ["OptimizedPreprocessor", "PreprocessedClassifier", "ShieldedClassifier"],
     "use.scoring": ["out_of_fold"],
-    "use.diagnosis": ["Diagnosis", "diagnose"],
+    "diagnosis": ["Diagnosis", "diagnose"],
     "use.tradeoff": ["Frontier", "frontier"],
     "use.reporting": ["Report", "report_on"],
     "use.comparing": ["Comparison", "compare"],
@@ -60,6 +60,8 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 if TYPE_CHECKING:
     from evenhand import datasets as datasets
     from evenhand.data.counts import Counts as Counts
+    from evenhand.diagnosis import Diagnosis as Diagnosis
+    from evenhand.diagnosis import diagnose as diagnose
     from evenhand.errors import DataError as DataError
     from evenhand.errors import EvenhandError as EvenhandError
     from evenhand.errors import EvenhandWarning as EvenhandWarning
@@ -74,7 +76,9 @@ if TYPE_CHECKING:
     from evenhand.findings.feasibility import smallest_budget_factor as smallest_budget_factor
     from evenhand.findings.feasibility import smallest_parity_bound as smallest_parity_bound
     from evenhand.findings.manifest import Manifest as Manifest
-    from evenhand.optimise.certificate import Certificate as Certificate
+    from evenhand.fitting import fit as fit
+    from evenhand.mapping import Mapping as Mapping
+    from evenhand.optimize.certificate import Certificate as Certificate
     from evenhand.resources import using as using
     from evenhand.spec import By as By
     from evenhand.spec import Conditional as Conditional
@@ -95,15 +99,11 @@ if TYPE_CHECKING:
     from evenhand.use.bundle import bundle as bundle
     from evenhand.use.comparing import Comparison as Comparison
     from evenhand.use.comparing import compare as compare
-    from evenhand.use.diagnosis import Diagnosis as Diagnosis
-    from evenhand.use.diagnosis import diagnose as diagnose
     from evenhand.use.estimator import OptimizedPreprocessor as OptimizedPreprocessor
     from evenhand.use.estimator import PreprocessedClassifier as PreprocessedClassifier
     from evenhand.use.estimator import ShieldedClassifier as ShieldedClassifier
-    from evenhand.use.fitting import fit as fit
     from evenhand.use.manifests import manifest_of as manifest_of
     from evenhand.use.manifests import verify_manifest as verify_manifest
-    from evenhand.use.mapping import Mapping as Mapping
     from evenhand.use.reporting import Report as Report
     from evenhand.use.reporting import report_on as report_on
     from evenhand.use.scoring import out_of_fold as out_of_fold

@@ -613,6 +613,7 @@ class Parity:
 
     With ``cumulative`` an outcome stands for itself and all above it. With ``features`` (their positions) no outcome is
     compared: the bound is on the difference between the shares of any set of values that these are released with.
+    People of ``unknown`` groups are in nobody's rest.
     """
 
     name: str
@@ -624,6 +625,7 @@ class Parity:
     bounds: tuple[Bound, ...]
     cumulative: bool = False
     features: Codes | None = None
+    unknown: frozenset[Codes] = frozenset()
 
     def segment(self, source: Source) -> Codes:
         """Return the original segment of a source."""
@@ -860,7 +862,7 @@ def _positions(value: Any, where: str, columns: Sequence[Column]) -> Codes:
 
 def _read_parity(value: Any, table: Table) -> Parity:
     required = ("name", "kind", "distance", "on", "given", "released", "bounds")
-    found = _fields(value, "a parity", required, ("cumulative", "features"))
+    found = _fields(value, "a parity", required, ("cumulative", "features", "unknown"))
     name = _text(found["name"], "the name of a parity")
     where = f"parity {name!r}"
     kind = _text(found["kind"], f"the kind of {where}", ("pairwise", "target", "features"))
@@ -886,6 +888,8 @@ def _read_parity(value: Any, table: Table) -> Parity:
     if released and len(table.features) in given:
         raise Refused(f"{where} is within segments of the released outcome, whose rates it bounds")
     groups, segments = [table.protected[i] for i in on], [columns[i] for i in given]
+    unknown = _entries(found.get("unknown", []), f"the unknown groups of {where}")
+    left_out = frozenset(_codes(group, f"an unknown group of {where}", groups) for group in unknown)
     bounds = []
     at = f"a bound of {where}"
     for entry in _entries(found["bounds"], f"the bounds of {where}"):
@@ -909,7 +913,7 @@ def _read_parity(value: Any, table: Table) -> Parity:
         segment = _codes([] if one["segment"] is None else one["segment"], f"the segment of {at}", segments)
         least = _number(one["bound"], at, ZERO)
         bounds.append(Bound(outcome, group, against, target, segment, least, above, below))
-    return Parity(name, measure, lines, on, given, released, tuple(bounds), cumulative, features)
+    return Parity(name, measure, lines, on, given, released, tuple(bounds), cumulative, features, left_out)
 
 
 def _read_budget(value: Any, table: Table) -> Budget:
@@ -971,7 +975,8 @@ class Populations:
         key = (None if rest else group, group, segment)
         if key not in self._made:
             groups = self._members.get(segment, {})
-            members = [i for g, found in groups.items() if (g != group) == rest for i in found]
+            others = groups.keys() - {group} - self._parity.unknown
+            members = [i for g, found in groups.items() if (g in others if rest else g == group) for i in found]
             if not members:
                 words = bound_words(self._table, self._parity, bound)
                 raise Refused(f"parity {self._parity.name!r} bounds a group without any record ({words})")

@@ -9,7 +9,7 @@ import pytest
 from commands import complained, document, flat
 
 from evenhand.errors import StorageError
-from evenhand.use.mapping import Mapping
+from evenhand.mapping import Mapping
 
 INIT = ("init", "people.csv", "--protected", "group", "--outcome", "hired")
 SQL = ("sql", "fine.mapping", "--dialect", "duckdb", "--table", "people", "--key", "id")

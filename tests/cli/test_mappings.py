@@ -35,7 +35,7 @@ def test_theory(folder, inside):
     with_rows = inside("theory", "m", "--holdout", "people.csv", "--confidence", "0.9")
     assert with_rows.returncode == 0, with_rows.stderr
     assert "200 rows were released once; with a confidence of 0.9" in flat(with_rows.stdout)
-    assert "group hired rows released rate low high expected" in flat(with_rows.stdout)
+    assert "group hired Rows Released Rate Low High Expected" in flat(with_rows.stdout)
     complained(inside("theory", "m", "--holdout", "fine.toml"))
     misused(inside("theory", "m", "--confidence", "2"), "--confidence", "between 0 and 1")
 
@@ -373,8 +373,12 @@ class TestAudit:
         weighed = document(inside("audit", "w.mapping", "cells.csv", "--json"))
         cells.rename(columns={"n": "m"}).to_csv(fitted / "renamed.csv", index=False)
         plain = document(inside("audit", "w.mapping", "renamed.csv", "--json"))
-        assert [row["before"] for row in weighed["rates"]] == pytest.approx([row["before"] for row in people["rates"]])
-        assert [row["before"] for row in plain["rates"]] != pytest.approx([row["before"] for row in people["rates"]])
+        assert [row["before"] for row in weighed["rates"]["by_group"]] == pytest.approx(
+            [row["before"] for row in people["rates"]["by_group"]]
+        )
+        assert [row["before"] for row in plain["rates"]["by_group"]] != pytest.approx(
+            [row["before"] for row in people["rates"]["by_group"]]
+        )
         words = "fitted with frequencies, and this table has no column 'n': here every row counts as one person"
         assert any(words in note for note in texts(plain["caveats"]))
         assert not any(words in note for note in texts(weighed["caveats"]))

@@ -122,7 +122,9 @@ def test_wrong_input_is_explained_and_nothing_is_written(new, inside):
         ("strange", "every row"),
     ):
         complained(inside("monitor", "fine.mapping", f"{table}.csv", "--history", "log.jsonl"), words)
-    complained(inside("monitor", "fine.mapping", "new.csv", "--history", "fine.mapping"), "is not a history")
+    complained(
+        inside("monitor", "fine.mapping", "new.csv", "--history", "fine.mapping"), "cannot read the history", "not text"
+    )
     assert not (new / "log.jsonl").exists()
 
 

@@ -245,9 +245,9 @@ def test_what_a_diagnosis_advises_is_worded_for_people_who_type(folder, inside, 
     """Where no bounds can be weighed, the error's own words are the diagnosis."""
     from dataclasses import replace
 
+    from evenhand import diagnosis
     from evenhand.errors import InfeasibleError, Made, Setting
     from evenhand.render.section import Note
-    from evenhand.use import diagnosis
 
     free = Setting("distortion", Made("Free"), column="hired")
     error = InfeasibleError("No mapping meets the budgets. Write ", free, ".")

@@ -57,7 +57,7 @@ def test_a_row_that_is_kept_is_told(gaps, inside, command):
 @pytest.mark.slow
 def test_an_audit_counts_it(gaps, inside):
     found = document(inside(*COMMANDS["audit"], "--missing", "level", "--json"))
-    counted = {(row["column"], row["what"]): row["rows"] for row in found["coverage"]}
+    counted = {(row["column"], row["what"]): row["rows"] for row in found["coverage"]["coverage"]}
     assert counted["group", "missing"] == 1
     shown = flat(inside(*COMMANDS["audit"], "--missing", "level").stdout)
     assert "group missing 1 kept, left out of this audit" in shown

@@ -8,7 +8,7 @@ import pytest
 from commands import complained, document, flat, misused
 from families import small_frame
 
-from evenhand.use import storage
+from evenhand import storage
 
 
 @pytest.fixture(autouse=True)

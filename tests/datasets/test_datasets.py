@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.optimise.compile import compile_problem
+from evenhand.optimize.compile import compile_problem
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.findings.simpson import paradoxes
+from evenhand.render.sentences import sentence
 from evenhand.use.proposal import propose
 
 # Bickel, Hammel and O'Connell (1975), the six largest departments: admitted and rejected men, admitted and rejected
@@ -88,7 +89,7 @@ class TestBerkeley:
         learned = {"features": ["Dept", "marks"], "cells": eh.Leaves(12)}
         (found,) = eh.fit(replace(admissions(), **learned), frame).audit().paradoxes
         assert (found.feature, found.given) == ("learned cells", ("Dept", "marks"))
-        assert "such as given=['Dept']" in found.words("Admit")
+        assert "such as given=['Dept']" in sentence(found.note("Admit"))
         given = replace(admissions(parity=[eh.PairwiseParity(0.1, given=["Dept"])]), **learned)
         assert paradoxes(given, eh.count(given, frame)) == []
 

@@ -8,7 +8,7 @@ from oracle import distortion, step_costs
 import evenhand as eh
 from evenhand.kernel import Kernel, identity
 from evenhand.kernel.achieved import achieved, parity_achieved
-from evenhand.optimise.compile import compile_problem
+from evenhand.optimize.compile import compile_problem
 from evenhand.spec import comparisons
 
 

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenhand.kernel.balance import ranked
 from evenhand.kernel.draws import (
     DRAW_BITS,
-    balanced_draws,
+    Spaced,
     common_words,
     keyed_draw,
     keyed_draws,
@@ -18,6 +19,12 @@ from evenhand.kernel.draws import (
 )
 
 TOP = 2**DRAW_BITS
+
+
+def balanced_draws(rows, draws, seed, mode):
+    """Draw the rows of each source together, in the order of draws of their own."""
+    rank, people = ranked(rows, draws, int(rows.max()) + 1)
+    return Spaced.of(people, seed, mode).draws(rows, rank)
 
 
 def test_a_keyed_draw_is_the_first_52_bits_of_md5():

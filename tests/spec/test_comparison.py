@@ -1,5 +1,6 @@
 """Which rates are compared: eqs. (1), (2) and (4), and what they imply of each other."""
 
+import json
 import math
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from families import small_frame, small_problem
 from formulations import table
 
 import evenhand as eh
+from evenhand import verifier
 from evenhand.kernel.achieved import parity_achieved
 from evenhand.render.sentences import sentence
 from evenhand.spec import comparisons
@@ -259,14 +261,17 @@ class TestMissingGroups:
         counts = eh.count(self.problem(parity), self.frame())
         compared = comparisons(parity, counts)
         missing = counts.domain.d.variables[0].missing
-        groups = [compared.populations[i].group for i in np.concatenate([compared.population, compared.against])]
+        populations = [compared.populations[i] for i in np.concatenate([compared.population, compared.against])]
         assert len(compared)
-        assert missing not in groups
+        assert not any(population.member[counts.d == missing].any() for population in populations)
         assert [note.about for note in compared.left_out] == [({"sex": "(missing)"},)]
 
-    def test_a_target_holds_for_them_too(self):
-        counts = eh.count(self.problem(eh.TargetParity(0.1)), self.frame())
-        assert len(np.unique(comparisons(eh.TargetParity(0.1), counts).population)) == 3
+    @pytest.mark.parametrize(("target", "counted"), [(None, True), ({0: 0.5, 1: 0.5}, False)])
+    def test_a_target_holds_for_them_too(self, target, counted):
+        parity = eh.TargetParity(0.1, target=target)
+        found = comparisons(parity, eh.count(self.problem(parity), self.frame()))
+        assert len(np.unique(found.population)) == 3
+        assert [note.key for note in found.left_out] == ["parity.missing_in_target"] * counted
 
     def test_others_are_raised_no_further_than_to_the_known_rates(self):
         one_way = eh.Distortion({"y": eh.Ordinal(1, down=False)})
@@ -277,6 +282,22 @@ class TestMissingGroups:
         assert rates.loc["m", "after"] == pytest.approx(rates.loc["m", "before"])
         assert rates.loc["f", "after"] == pytest.approx(0.9 * rates.loc["m", "after"])
         assert any("sex=(missing) is not compared" in note for note in mapping.audit().sentences("caveats"))
+
+    def test_nor_to_the_rates_of_a_rest_that_they_are_in(self, tmp_path):
+        """With them in the rest, both groups would have to rise; the proof names whom it leaves out of the rest."""
+        rate = {"f": 0.3, "m": 0.4}
+        sex = ["f"] * 100 + ["m"] * 100 + [None] * 200
+        positive = [k < 100 * rate.get(group, 1) for group in ("f", "m") for k in range(100)] + [True] * 200
+        frame = pd.DataFrame({"sex": sex, "f0": 0, "y": np.array(positive, dtype=int)})
+        one_way = eh.Distortion({"y": eh.Ordinal(1, down=False)})
+        parity = eh.PairwiseParity(0.05, distance=eh.FourFifths(1), against="rest")
+        mapping = eh.fit(replace(self.problem(parity), distortion=one_way), frame)
+        rates = mapping.audit().rates.query("y == 1").set_index("sex")
+        assert rates.loc["f", "after"] == pytest.approx(0.95 * 0.4)
+        assert rates.loc["m", "after"] == pytest.approx(0.4)
+        mapping.proof(tmp_path / "a.proof")
+        assert json.loads((tmp_path / "a.proof").read_text())["statement"]["parity"][0]["unknown"]
+        assert verifier.verify(tmp_path / "a.proof").stands
 
     def test_they_are_no_reference(self):
         parity = eh.PairwiseParity(0.1, against={"sex": "(missing)"})

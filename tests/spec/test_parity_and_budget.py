@@ -195,7 +195,8 @@ def test_numbers_that_nothing_can_be_divided_by(make):
         (eh.FourFifths(1), 0.8, "write 0.2"), (eh.FourFifths(1), 0.9, "0.1 to require 90%"),
         (eh.FourFifths(1), 1.0, "write 0.2"), (eh.FourFifths(1), 0.2, None), (eh.FourFifths(1), 0.5, None),
         (eh.Difference(), 10, "write 0.1"), (eh.Difference(), 1.0, "never binds"), (eh.Difference(), 0.5, None),
-        (eh.Ratio(), 10, "write 0.1"), (eh.Ratio(), 9, None), (eh.Ratio(), 1e6, None), (eh.LogRatio(), 10, None),
+        (eh.Ratio(), 10, "write 0.1"), (eh.Ratio(), 9, None), (eh.Ratio(), 1e6, "write 10000"),
+        (eh.LogRatio(), 10, "write 0.0953"), (eh.LogRatio(), 2, None),
     ],
 )  # fmt: skip
 def test_a_bound_that_is_almost_surely_a_mistake_is_doubted(distance, bound, meant):

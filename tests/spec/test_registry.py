@@ -186,7 +186,7 @@ def test_from_the_statement_to_the_report(parity, tmp_path):
             problem=mapping.problem, counts=mapping.counts, kernel=mapping.kernel, certificate=mapping.certificate,
             achieved=mapping.achieved, audit=audit, theory=mapping.theory, prices=mapping.prices(),
             settings=Settings(20, 0.95, 0), fitted=None, source=Source(),
-            frontier={"words": "", "points": [], "edges": None, "edges_said": None, "chosen": None},
+            frontier={"notes": [], "points": [], "edges": None, "edges_said": None, "chosen": None},
             command="eh.report_on(mapping)",
         )
     )  # fmt: skip
@@ -230,7 +230,7 @@ MEANT = {
     # Mean scores are compared as that ratio, too.
     ("use/estimator/shielded.py", "Ratio"),
     # A loss without a conjugate, which no certificate can stand on.
-    ("optimise/compile/utility.py", "Quasiconvex"),
+    ("optimize/compile/utility.py", "Quasiconvex"),
     # A proposal comments on what it proposed itself.
     ("use/proposal/wording.py", "Edges"),
     ("use/proposal/wording.py", "MergedLevels"),

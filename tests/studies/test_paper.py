@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import evenhand as eh
-from evenhand.optimise.compile import compile_problem
-from evenhand.optimise.solve import Clock, solve
+from evenhand.optimize.compile import compile_problem
+from evenhand.optimize.solve import Clock, solve
 from evenhand.studies.reproduce import claims
 
 pytestmark = pytest.mark.whole

@@ -87,7 +87,7 @@ def test_nothing_is_left_where_something_goes_wrong(compas_mapping, tmp_path, mo
     def broken(*given):
         raise eh.SolverError("no proof today")
 
-    monkeypatch.setattr("evenhand.use.mapping.Mapping.proof", broken)
+    monkeypatch.setattr("evenhand.mapping.Mapping.proof", broken)
     with pytest.raises(eh.SolverError, match="no proof today"):
         eh.evidence(compas_mapping, tmp_path / "evidence", trace=False)
     assert os.listdir(tmp_path) == []

@@ -282,7 +282,7 @@ def test_a_point_that_the_warm_way_misses_is_fitted_anew(tight, compas, monkeypa
 
 @pytest.mark.slow
 def test_a_point_that_is_worse_than_optimal_is_fitted_anew(tight, compas, monkeypatch):
-    from evenhand.optimise.solve import solve_along
+    from evenhand.optimize.solve import solve_along
 
     def spoiled(programs, clock):
         for result in solve_along(programs, clock):

@@ -45,8 +45,8 @@ def compare(
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter(f"must end in .html, not {out.name!r}", param_hint="--out")
     screen.load()
+    from evenhand.mapping import Mapping
     from evenhand.use.comparing import compare as compared
-    from evenhand.use.mapping import Mapping
 
     with writing(force, out, inputs=(a, b, table)), screen.progress_bar() as report:
         report("reading", 0.1)

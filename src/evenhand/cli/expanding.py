@@ -70,8 +70,8 @@ def expand(
     """Train mode without the lottery: write every possible result of each row, with its weight."""
     screen.load()
     from evenhand.engines.streaming import ENDINGS
+    from evenhand.mapping import Mapping
     from evenhand.use.manifests import held
-    from evenhand.use.mapping import Mapping
 
     check_ending("--out", out, ENDINGS)
     beside = manifest_file(out, manifest)

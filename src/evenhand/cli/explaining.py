@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.cli import screen
-from evenhand.data.weighting import Unit
 from evenhand.render.section import Note, Section
 
 if TYPE_CHECKING:
@@ -16,8 +15,8 @@ if TYPE_CHECKING:
 
     from evenhand.findings.audit import Audit
     from evenhand.findings.new_people import Realised
+    from evenhand.mapping import Mapping
     from evenhand.spec import Problem
-    from evenhand.use.mapping import Mapping
 
 
 NOTHING_BOUNDS_THEM = "nothing bounds what a model learns from them"
@@ -64,6 +63,7 @@ def outside(columns: Sequence[str], problem: Problem, *used: str | None) -> list
 
 def show_realised(mapping: Mapping, found: Realised) -> None:
     """Show the rates of one draw as it stands, against the bound."""
+    from evenhand.data.weighting import Unit
 
     screen.heading("The rates in the file that was written")
     people = Unit.of(weighed=found.weighed).heading

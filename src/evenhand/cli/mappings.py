@@ -59,7 +59,7 @@ def audit(
         raise typer.BadParameter("goes with a table; in the fitted one no cell is new", param_hint="--unseen")
     screen.load()
     from evenhand.findings.described import described, learned
-    from evenhand.use.mapping import Mapping
+    from evenhand.mapping import Mapping
 
     with screen.progress_bar() as report:
         report("reading", 0.1)
@@ -118,8 +118,8 @@ def _verify_proof(file: Path, as_json: bool) -> bool:
 
 def _verify_mapping(file: Path, as_json: bool) -> bool:
     screen.load()
-    from evenhand.use import storage
-    from evenhand.use.mapping import Mapping
+    from evenhand import storage
+    from evenhand.mapping import Mapping
 
     try:
         with screen.progress_bar() as report:
@@ -179,7 +179,7 @@ def theory(
     if unseen is not None and holdout is None:
         raise typer.BadParameter("goes with --holdout", param_hint="--unseen")
     screen.load()
-    from evenhand.use.mapping import Mapping
+    from evenhand.mapping import Mapping
 
     with screen.progress_bar() as report:
         report("reading", 0.1)

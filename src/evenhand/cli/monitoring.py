@@ -76,7 +76,7 @@ def monitor(
         raise typer.BadParameter("names a batch of a history; name its file with --history", param_hint="--name")
     given = counting(weights, frequencies)
     screen.load()
-    from evenhand.use.mapping import Mapping
+    from evenhand.mapping import Mapping
 
     check_chart(chart)
     with writing(force, chart, inputs=(mapping, table, history)), screen.progress_bar() as report:

@@ -46,9 +46,9 @@ def explain(
     one, other = _conditions("--where", where), _conditions("--and", beside or ())
     screen.load()
     from evenhand.findings.manifest import Manifest
+    from evenhand.mapping import Mapping
     from evenhand.render import terminal
     from evenhand.render.document import document
-    from evenhand.use.mapping import Mapping
     from evenhand.use.persons import explain_person
 
     with screen.progress_bar() as report:

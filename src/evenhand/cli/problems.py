@@ -112,7 +112,7 @@ def _fit_and_write(
 ) -> Callable[[], None]:  # fmt: skip
     """Fit, and write what was asked for; return what answers once it is there."""
     from evenhand.findings.described import described, learned
-    from evenhand.use.fitting import fit as learn
+    from evenhand.fitting import fit as learn
 
     with screen.progress_bar() as report:
         found = learn(stated, rows, **given, time_limit=time_limit, progress=report)
@@ -180,7 +180,7 @@ def diagnose(
     """
     with writing(force, proof, inputs=(Path(problem), table)):
         screen.load()
-        from evenhand.use.diagnosis import diagnose as examine
+        from evenhand.diagnosis import diagnose as examine
 
         stated, rows = problem_and_table(problem, table)
         stated = _sure(stated, confidence)

@@ -70,7 +70,7 @@ def sql(
     with writing(force, out, inputs=(mapping,)):
         screen.load()
         from evenhand.files import replace_file
-        from evenhand.use.mapping import Mapping
+        from evenhand.mapping import Mapping
 
         with screen.progress_bar() as report:
             report("reading the mapping", 0.0)

@@ -32,8 +32,8 @@ from evenhand.render.section import Column, Fact, Note, Section, Table
 
 if TYPE_CHECKING:
     from evenhand.data.domain import Value
+    from evenhand.mapping import Mapping
     from evenhand.use.bundle import Bundle
-    from evenhand.use.mapping import Mapping
     from evenhand.use.reporting import Report
 
 
@@ -105,7 +105,7 @@ def report(
     if out.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter(f"must end in .html, not {out.name!r}", param_hint="--out")
     screen.load()
-    from evenhand.use.mapping import Mapping
+    from evenhand.mapping import Mapping
     from evenhand.use.reporting import json_path, report_on
 
     options: dict[str, Any] = {

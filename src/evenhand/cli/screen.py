@@ -32,7 +32,7 @@ from evenhand.tolerances import DOUBLE_ROUNDING
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evenhand.use.mapping import Mapping
+    from evenhand.mapping import Mapping
     from evenhand.verifier import Report
 
 TOP = 8
@@ -41,7 +41,7 @@ TOP = 8
 MANY, LARGE = 1000, 10_000
 """A whole number from the first on is shown in full, whatever its type; of any from the second on, the whole part."""
 
-LOADED = ("numpy", "pandas", "scipy.sparse", "evenhand.spec", "evenhand.optimise.solve", "evenhand.use.mapping")
+LOADED = ("numpy", "pandas", "scipy.sparse", "evenhand.spec", "evenhand.optimize.solve", "evenhand.mapping")
 """What nearly every command imports, in this order; together it takes about a second."""
 
 LOG = logging.getLogger("evenhand")

@@ -52,7 +52,7 @@ def demo(
     screen.load()
     from evenhand.datasets import load
     from evenhand.findings.described import described
-    from evenhand.use.fitting import fit
+    from evenhand.fitting import fit
 
     make_folder(out)
     released_to, mapping_to, chart_to = (out / f"{study}{end}" for end in ("-released.csv", ".mapping", "-rates.png"))

@@ -267,7 +267,7 @@ def _transformed(
     from evenhand.engines import distinct_rows, refuse_mistaken
     from evenhand.engines.changes import ENDINGS as LISTED
     from evenhand.engines.streaming import ENDINGS
-    from evenhand.use.mapping import Mapping
+    from evenhand.mapping import Mapping
 
     check_ending("--out", out, ENDINGS)
     beside = manifest_file(out, manifest)

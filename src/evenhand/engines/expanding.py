@@ -206,7 +206,7 @@ class _Done:
         return self.tally.rows
 
 
-def _written(run: _Expansion, duck_: Any, cursor: Any, folder: str | None, temporary: str, target: str) -> _Done:
+def _written(run: _Expansion, duck_: Any, cursor: Any, temporary: str, target: str) -> _Done:
     """Merge the results inside DuckDB, then write them; batches are read through the cursor meanwhile."""
     import pyarrow
 

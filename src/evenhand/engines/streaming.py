@@ -9,20 +9,17 @@ complete.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any, Protocol, TypeVar
 
 from evenhand import check
 from evenhand.arrays import Cells
-from evenhand.engines.balancing import rank_rows
 from evenhand.engines.changes import ChangeList, check_changes, listing
 from evenhand.engines.files import (
     PARQUET,
@@ -31,7 +28,6 @@ from evenhand.engines.files import (
     duck,
     is_parquet,
     literal,
-    no_room,
     reading,
     refuse_alike,
     text_of,
@@ -43,7 +39,7 @@ from evenhand.engines.marking import Marking
 from evenhand.engines.parquet import Straight
 from evenhand.engines.unpacking import quoted_field
 from evenhand.engines.waiting import beside
-from evenhand.errors import DataError, StorageError
+from evenhand.errors import DataError, Option, SpecError, StorageError
 from evenhand.files import replacing, together
 from evenhand.resources import Progress, current, silent
 from evenhand.spec import CsvFormat
@@ -51,6 +47,7 @@ from evenhand.tables import becomes_text, quoted, read
 from evenhand.tables.transforming import (
     Balancing,
     How,
+    Located,
     Tally,
     Together,
     Transformer,
@@ -58,7 +55,6 @@ from evenhand.tables.transforming import (
     report_balance,
     report_unlike,
     report_unseen,
-    single_draws,
     transform_piece,
 )
 
@@ -78,9 +74,6 @@ FEWEST_TOGETHER, MOST_TOGETHER = 2048, 122_880
 """Rows that DuckDB can work on at once, and that it writes together where nothing is said."""
 
 END = "\n"
-
-Planned = Callable[[int, int], Cells]
-"""Balanced draws, by the position of the first row and how many there are."""
 
 NOTHING = "new_nothing"
 """The one column of a stream where nothing may change: learned cells in apply mode."""
@@ -127,6 +120,13 @@ def transform_file(
 
     ``changes`` is where one row goes for every value that changes, ``marking`` what the result says of itself.
     """
+    if how.balanced and how.key is not None:
+        raise SpecError(
+            "balanced draws by key need all rows in memory: read the file into a dataframe, or leave out ",
+            Option("key"),
+            ", or ",
+            Option("draw"),
+        )
     source, target, written = destined(path, to, format, (*mode.columns, *([] if how.key is None else [how.key])))
     marking.check(source, source.columns, levels_of(mode), target)
     if is_parquet(target):
@@ -255,19 +255,13 @@ R = TypeVar("R", bound=Run)
 D = TypeVar("D", bound=Done)
 
 
-def copied(run: R, temporary: str, target: str, write: Callable[[R, Any, Any, str | None, str, str], D]) -> D:
+def copied(run: R, temporary: str, target: str, write: Callable[[R, Any, Any, str, str], D]) -> D:
     """Write the whole result into the temporary file; return what was done.
 
-    ``write`` is given the run, a connection and a cursor of it, the folder where balanced draws are kept, and both
-    names.
+    ``write`` is given the run, a connection and a cursor of it, and both names.
     """
     before = run.source.state
-    place: AbstractContextManager[str | None] = nullcontext()
-    if run.how.balanced:
-        # The draws of all rows must be known together; they are kept in files.
-        beside_target = current().folder(target)
-        place = tempfile.TemporaryDirectory(prefix=".evenhand-", dir=beside_target, ignore_cleanup_errors=True)
-    with reading(run.source, target, run.progress) as (duck_, source), place as folder:
+    with reading(run.source, target, run.progress) as (duck_, source):
         stopped = Event()
         given, cursors = replace(run, source=source, progress=_ending(run.progress, stopped)), (duck_, duck_.cursor())
 
@@ -277,7 +271,7 @@ def copied(run: R, temporary: str, target: str, write: Callable[[R, Any, Any, st
             for each in () if given.copying.is_set() else cursors:
                 each.interrupt()
 
-        tally = beside(lambda: write(given, *cursors, folder, temporary, target), stop)
+        tally = beside(lambda: write(given, *cursors, temporary, target), stop)
     if run.source.state != before:
         raise DataError(f"{run.source.name!r} was changed while it was read; nothing was written")
     run.marking.refuse_formulas(temporary, run.written, run.progress)
@@ -296,18 +290,13 @@ def _ending(progress: Progress, stopped: Event) -> Progress:
     return say
 
 
-def _written(run: Run, duck_: Any, cursor: Any, folder: str | None, temporary: str, target: str) -> Tally:
+def _written(run: Run, duck_: Any, cursor: Any, temporary: str, target: str) -> Tally:
     """Write the result; batches are read through the cursor while the connection writes them."""
     import pyarrow
 
-    planned, together = None, Together()
-    if folder is not None:
-        try:
-            planned, together = _planned(run, cursor, Path(folder))
-        except OSError as error:
-            # DuckDB's own, through Arrow, have no number.
-            raise error if error.errno is None else no_room(Path(folder).parent, error) from None
-    work = Work(run, cursor, _transformed(run, cursor, planned), together)
+    balancing = _counted(run, cursor) if run.how.balanced else None
+    together = Together() if balancing is None else balancing.together()
+    work = Work(run, cursor, _transformed(run, cursor, balancing), together)
     # Whoever leaves waits for the batch that is on its way: the cursor is busy with it.
     with closing(work.tables()) as tables:
         schema = work.begin()
@@ -407,17 +396,25 @@ def _saying(run: Run, what: str, duck_: Any) -> Callable[[int], None]:
     return say
 
 
-def _transformed(run: Run, cursor: Any, planned: Planned | None) -> Iterator[tuple[Any, Tally]]:
+def _transformed(run: Run, cursor: Any, balancing: Balancing | None) -> Iterator[tuple[Any, Tally]]:
     """Transform batch after batch; an empty file is one empty batch."""
-    first = 0
+    first, dealt = 0, None if balancing is None else balancing.dealt(run.how.seed)
+
+    def draws(located: Located) -> Cells:
+        assert balancing is not None
+        assert dealt is not None
+        return dealt.draws(balancing.number(located))
+
+    drawing = None if dealt is None else draws
     for arrow in run.batches(cursor, whole=True):
-        drawn = None if planned is None else planned(first, len(arrow)).__getitem__
-        done = transform_piece(run.mode, read(arrow.select(run.needed)), run.how, drawn, first=first, text=run.text)
+        done = transform_piece(run.mode, read(arrow.select(run.needed)), run.how, drawing, first=first, text=run.text)
         new = done.table.to_native()
         if run.changes is not None and done.moves is not None:
             run.changes.add(run.mode, arrow, new, done.moves, first)
         yield _streamed(run, new) if run.straight is None else _whole(run, arrow, new), done.tally
         first += len(arrow)
+    if dealt is not None:
+        dealt.finish()
     if not first:
         empty = cursor.sql(f"{run.query} LIMIT 0").to_arrow_table().rename_columns(run.needed)
         yield _streamed(run, empty), Tally()
@@ -449,22 +446,16 @@ def _repeated(text: str, times: int) -> Any:
     return pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * times, pyarrow.int32()), [text])
 
 
-def _planned(run: Run, cursor: Any, folder: Path) -> tuple[Planned, Together]:
-    """Read every row's stratum and its own draw; return balanced draws, and what they could not tell apart."""
-    say, balancing = _saying(run, "reading", cursor), Balancing(run.mode)
-
-    def rows() -> Iterator[tuple[Cells, Cells]]:
-        first = 0
-        for arrow in run.batches(cursor):
-            table = read(arrow.select(run.needed))
-            located = locate(run.mode, table, text=run.text, first=first)
-            yield balancing.number(located), single_draws(run.mode, table, run.how, first=first)
-            first += len(table)
-            say(first)
-
-    ranked = rank_rows(rows(), folder, run.progress, balancing.settled)
-    plan = balancing.plan(ranked.people, run.how.seed)
-    return partial(ranked.draws, plan), balancing.together(ranked.people)
+def _counted(run: Run, cursor: Any) -> Balancing:
+    """Count the people of every stratum."""
+    say, balancing, first = _saying(run, "reading", cursor), Balancing(run.mode), 0
+    for arrow in run.batches(cursor):
+        table = read(arrow.select(run.needed))
+        balancing.count(balancing.number(locate(run.mode, table, text=run.text, first=first)))
+        first += len(table)
+        say(first)
+    balancing.settle()
+    return balancing
 
 
 def _command(run: Run, duck_: Any, temporary: str, parquet: bool) -> str:

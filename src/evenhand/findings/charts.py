@@ -36,7 +36,6 @@ from evenhand.kernel.achieved import Achieved
 from evenhand.render.section import Chart, Column, Line, Note, Table
 from evenhand.spec import Problem
 from evenhand.spec.agreement import favourable_code
-from evenhand.spec.distance import FourFifths
 
 Kind = Literal["rates", "heat", "cohorts", "changes"]
 Parts = Where | Sequence[Where]
@@ -169,7 +168,7 @@ def _required(problem: Problem, shown: Sequence[Row], panels: Mapping[Any, str])
     """Return the lowest rate that a bound on shortfalls allows beside the highest one: four fifths of it, or others."""
     for parity in problem.parity:
         plain = parity.holds_everybody and not parity.segmented and not parity.on and not parity.against_target
-        if not plain or not isinstance(parity.distance, FourFifths) or not isinstance(parity.bound, int | float):
+        if not plain or not parity.distance.holds_the_lower or not isinstance(parity.bound, int | float):
             continue
         own = [row for row in shown if parity.distance.concerns(row["level"])]
         if own and parity.bound < 1:

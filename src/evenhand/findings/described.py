@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evenhand.findings.assurance import Assurance
 from evenhand.findings.audit import Audit
-from evenhand.optimise.certificate import Certificate
+from evenhand.optimize.certificate import Certificate
 from evenhand.render.section import Kind, Note, Section, Table
 
 if TYPE_CHECKING:

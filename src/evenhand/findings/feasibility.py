@@ -19,11 +19,11 @@ from evenhand.engines import AnyTable, counts_of
 from evenhand.errors import InfeasibleError
 from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import distances
-from evenhand.optimise.compile import Compiled, compile_again, compile_problem
-from evenhand.optimise.program import Program
-from evenhand.optimise.solve import Clock
-from evenhand.optimise.solve.edges import least_budget_factor, smallest_bound
-from evenhand.optimise.tabulate import tabulated
+from evenhand.optimize.compile import Compiled, compile_again, compile_problem
+from evenhand.optimize.program import Program
+from evenhand.optimize.solve import Clock
+from evenhand.optimize.solve.edges import least_budget_factor, smallest_bound
+from evenhand.optimize.tabulate import tabulated
 from evenhand.spec import Charge, Distance, Problem, each, weighting_of
 
 

@@ -18,10 +18,10 @@ from evenhand.data.counts import Counts
 from evenhand.findings.naming import EVERYBODY, holder_names
 from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import outcome_by_source, parity_achieved
-from evenhand.optimise.compile import Compiled, budget_multipliers, compile_problem, entry_multipliers
-from evenhand.optimise.program import Multipliers
-from evenhand.optimise.solve import Clock
-from evenhand.optimise.solve.infeasible import least_excess, reachable_rates
+from evenhand.optimize.compile import Compiled, budget_multipliers, compile_problem, entry_multipliers
+from evenhand.optimize.program import Multipliers
+from evenhand.optimize.solve import Clock
+from evenhand.optimize.solve.infeasible import least_excess, reachable_rates
 from evenhand.render.section import Kind, Note, Section, Table
 from evenhand.spec import AGAINST_TARGET, EVERYWHERE, Charge, Forbidden, Problem
 from evenhand.tables import frame

@@ -24,8 +24,8 @@ from evenhand.files import replace_file
 from evenhand.findings.assurance import says_nothing
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import ParityAchieved, achieved
-from evenhand.optimise.certificate import Certificate, bounding
-from evenhand.optimise.compile import (
+from evenhand.optimize.certificate import Certificate, bounding
+from evenhand.optimize.compile import (
     Barring,
     Compiled,
     allowed_moves,
@@ -35,8 +35,8 @@ from evenhand.optimise.compile import (
     entry_multipliers,
     free_event,
 )
-from evenhand.optimise.program import Multipliers, least_price
-from evenhand.optimise.tabulate import tabulated
+from evenhand.optimize.program import Multipliers, least_price
+from evenhand.optimize.tabulate import tabulated
 from evenhand.spec import (
     AGAINST_TARGET,
     EVERYWHERE,
@@ -263,9 +263,14 @@ class _Writer:
     def about(self, part: Comparisons) -> Document:
         """Return what is compared, where it is not the rates of single outcomes."""
         events = part.events
+        found: Document = {}
         if isinstance(events, Features):
-            return {"features": list(events.axis.names)}
-        return {} if part.parity.of_outcomes else {"cumulative": True}
+            found = {"features": list(events.axis.names)}
+        elif not part.parity.of_outcomes:
+            found = {"cumulative": True}
+        groups = np.unique(self.domain.d.cells_of(part.groups, self.counts.d))
+        unknown = _codes(part.groups, groups[part.groups.has_missing(groups)])
+        return found | ({"unknown": unknown} if unknown and any(each.rest for each in part.populations) else {})
 
     def entry(self, part: Comparisons, e: int) -> Document:
         own, against = part.populations[int(part.population[e])], int(part.against[e])

@@ -20,10 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arrays import Cells, Numbers
 from evenhand.kernel.md5 import Texts, first_bits, leading_bits
@@ -86,34 +84,14 @@ def _before_key(seed: int, mode: str, purpose: str) -> str:
     return f"{mode}.{purpose}:{seed}:" if purpose else f"{mode}:{seed}:"
 
 
-def balanced_draws(rows: NDArray[np.integer[Any]], draws: Cells, seed: int, mode: str) -> Cells:
-    """Return draws by systematic sampling within each source: evenly spaced from a random start, in random order.
-
-    The k-th of n gets (k + u) / n, with one u per source and the ranks k in the order of ``draws``. A rank is as likely
-    as any other, so everybody's own draw is uniform and their probabilities are exact; and any interval of length p
-    holds n·p of the n draws, rounded down or up. Rows of one source with the same draw, that is with the same key, are
-    one person: they share a rank.
-    """
-    order = np.argsort(rows, kind="stable")
-    size = np.bincount(rows)
-    sources = np.flatnonzero(size)
-    start = keyed_draws(map(str, sources.tolist()), seed, mode, purpose="start")
-    spaced = np.empty(len(rows), dtype=np.int64)
-    first = 0
-    # One source at a time: what is held besides is no larger than the largest.
-    for n, u in zip(size[sources].tolist(), start.tolist(), strict=True):
-        members = order[first : first + n]
-        distinct, rank = np.unique(draws[members], return_inverse=True)
-        # (k · 2^52 + u) / n, rounded down, without an intermediate beyond 64 bits.
-        whole, rest = divmod(2**DRAW_BITS, len(distinct))
-        spaced[members] = rank * whole + (rank * rest + u) // len(distinct)
-        first += n
-    return spaced
-
-
 @dataclass(frozen=True, eq=False)
 class Spaced:
-    """The same draws for rows whose ranks are known: how many different draws each source has, and its start."""
+    """Systematic sampling within each source: evenly spaced draws from a random start, one for each of its people.
+
+    The k-th of n people gets (k + u) / n, with one u per source. Where each person is the k-th as likely as any other,
+    their own draw is uniform and their probabilities are exact; and any interval of length p holds n·p of the n draws,
+    rounded down or up. ``people`` is how many each source has, ``start`` its u.
+    """
 
     people: Cells
     start: Cells

@@ -135,10 +135,17 @@ class Strata:
         sizes = [len(variable) + 1 for variable in self.variables]
         return [part // int(np.prod(sizes[level:], dtype=np.int64)) for level in self.levels]
 
+    @property
+    def order(self) -> Cells:
+        """The numbers of all strata, in the order of what they are: however a table was cut.
+
+        New cells come after what was fitted; where they are pooled nobody has their numbers any more.
+        """
+        return np.concatenate([self.strata.numbers, self.cells.numbers[: 0 if self.pooled else None]])
+
     def allot(self, people: Cells, seed: int, mode: str) -> Allotted:
         """Allot the moves to so many people of each stratum, by its number; those met last may have nobody."""
-        # New cells come after what was fitted; where they are pooled nobody has their numbers any more.
-        order = np.concatenate([self.strata.numbers, self.cells.numbers[: None if not self.pooled else 0]])
+        order = self.order
         place = np.zeros(len(self), dtype=np.int64)
         place[order] = np.arange(len(order))
         own = np.zeros(len(order), dtype=np.int64)

@@ -117,8 +117,12 @@ SENTENCES: dict[str, str] = {
     "asked.utility_on_features": "{utility} from the original to the released distribution of {cells}",
     # Parity constraints, and whom they leave out.
     "parity.missing_group": (
-        "the group {group} is not compared: no parity constraint holds for people whose protected value is missing, "
-        "and their rate is no reference for others"
+        "the group {group} is not compared with others: the protected value of its people is missing, and their rate "
+        "is no reference"
+    ),
+    "parity.missing_in_target": (
+        "the target is everybody's rate, and includes the group {group}, whose protected value is missing; give a "
+        "target to leave their rate out"
     ),
     "parity.one_group": "{where} has the one group {group}: nothing to compare",
     "parity.no_reference": "{where} has nobody of the reference group {group}",
@@ -1175,7 +1179,7 @@ CAPTIONS: dict[str, str] = {
     "chart.heat.y": "{down}",
     "chart.here": "this mapping",
     "chart.history": "New batches against the constraints",
-    "chart.history.band": "allowed",
+    "chart.history.band": "within the bound",
     "chart.history.better": "satisfied",
     "chart.history.interval": "{confidence:whole} interval",
     "chart.history.neither": "undecided",
@@ -1190,13 +1194,13 @@ CAPTIONS: dict[str, str] = {
     "chart.models.y": "out-of-fold estimate",
     "chart.models.interval": "95% interval",
     "chart.rates": "Rates by group, before and after",
-    "chart.rates.band": "allowed after",
+    "chart.rates.band": "within the bound, after",
     "chart.rates.interval": "{confidence:whole} interval after",
     "chart.rates.x": "rate of {outcome}",
     "chart.required": "{share:whole} of the highest rate: {value:rate}",
     "chart.smallest": "smallest feasible {value:number}",
     "chart.worst_gap": "largest difference of selection rates",
-    "chart.band": "allowed",
+    "chart.band": "within the bound",
     "chart.better": "better for people",
     "chart.infeasible": "infeasible",
     "chart.interval": "interval",

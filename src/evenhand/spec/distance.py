@@ -335,7 +335,7 @@ class Ratio(Distance):
 
     def doubt(self, bound: float) -> str | None:
         """Doubt a bound that reads as a percentage: 10 allows eleven times the other rate."""
-        if not 10 <= bound <= 100:
+        if not 10 <= bound < math.inf:
             return None
         return f"a bound of {bound:g} allows {1 + bound:g} times the other rate; for {bound:g}% write {bound / 100:g}"
 
@@ -479,6 +479,13 @@ class LogRatio(Distance):
     def said_bound(self, bound: float, *, both: bool = True) -> str:
         """Say the largest factor."""
         return times(math.exp(bound)) if bound < self.largest_bound else NO_TIMES
+
+    def doubt(self, bound: float) -> str | None:
+        """Doubt a bound that allows eleven times the other rate or more."""
+        if not math.log(11) <= bound < math.inf:
+            return None
+        times_more = f"{math.exp(bound):.3g}" if bound < self.largest_bound else "over a million"
+        return f"a bound of {bound:g} allows {times_more} times the other rate; for 10% write {math.log(1.1):.4f}"
 
     def held(self, apart: Sequence[float], bound: float, *, lower: bool | None = None) -> str:
         """Say the ratio of two rates, or its logarithm."""

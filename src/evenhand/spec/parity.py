@@ -390,6 +390,8 @@ class TargetParity(Parity):
 
     def held(self, segment: Segment) -> Iterator[tuple[Population, Population | None]]:
         """Yield every group, to be held against the target."""
+        if self.own_target:
+            segment.target_counts_missing()
         return ((own, None) for own in segment.groups)
 
     def targets(self, people: People, segment: Cells, outcome: Cells) -> Numbers:

@@ -98,8 +98,9 @@ class Segment:
     left_out: list[Note]
 
     def rest_beside(self, own: Population) -> Population:
-        """Return everybody of the segment who is not in a population's group."""
-        others = self.people.inside(own.segment) & (self.people.group != own.group)
+        """Return everybody of the segment who is known not to be in a population's group."""
+        people = self.people
+        others = people.inside(own.segment) & (people.group != own.group) & ~people.groups.has_missing(people.group)
         return Population(f"everybody but {own.words}", others, own.group, own.segment, rest=True)
 
     def known_groups(self) -> tuple[Population, ...]:
@@ -112,6 +113,16 @@ class Segment:
             if lacks and note not in self.left_out:
                 self.left_out.append(note)
         return tuple(population for population, lacks in zip(self.groups, missing, strict=True) if not lacks)
+
+    def target_counts_missing(self) -> None:
+        """Note the groups with a missing protected value where the target is everybody's rate, theirs included."""
+        axis = self.people.groups
+        for population in self.groups:
+            if axis.has_missing(np.array([population.group]))[0]:
+                group = axis.labels(population.group)
+                self.left_out.append(
+                    Note("parity.missing_in_target", {"group": axis.words(population.group)}, (group,))
+                )
 
     def leave_out(self, why: str, group: int) -> None:
         """Note that nothing is compared here, and why: because of a group."""

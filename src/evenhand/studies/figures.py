@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evenhand.datasets import load
+from evenhand.fitting import fit
 from evenhand.render.chart import Picture
 from evenhand.resources import Progress, silent
 from evenhand.spec import ExpectedDistortion
-from evenhand.use.fitting import fit
 from evenhand.use.tradeoff import frontier
 
 ENDINGS = ("png", "svg", "html")

@@ -15,10 +15,10 @@ import numpy as np
 from evenhand.datasets import Dataset, load
 from evenhand.errors import InfeasibleError
 from evenhand.findings.feasibility import identity_from, smallest_budget_factor, smallest_parity_bound
+from evenhand.fitting import fit
+from evenhand.mapping import Mapping
 from evenhand.spec import Distortion, ExpectedDistortion, Ordinal, PairwiseParity, Problem, TargetParity
 from evenhand.tolerances import GAP_TOLERANCE, ROW_TOLERANCE, VIOLATION_TOLERANCE
-from evenhand.use.fitting import fit
-from evenhand.use.mapping import Mapping
 
 OBJECTIVE, RATE, EDGE, COARSE_EDGE, PRICE, EXACT = 2e-6, 5e-5, 1e-6, 1e-4, 1e-5, 0.0
 """How far each kind of number may be from its reference."""

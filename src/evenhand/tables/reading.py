@@ -99,9 +99,9 @@ def refuse_mistaken(table: nw.DataFrame[Any], weighting: Weighting | None) -> No
     given: Any = weighting.given
     try:
         given = given[: len(some)] if weighting.column is None else some[weighting.column].to_list()
+        weight = pd.to_numeric(pd.Series(given, dtype=object), errors="coerce").to_numpy(dtype=float)
     except Exception:  # Whatever has no numbers for rows is refused where they are read.
         return
-    weight = pd.to_numeric(pd.Series(given, dtype=object), errors="coerce").to_numpy(dtype=float)
     # Weights of another length, and what is no number or of nobody, are refused where they are read, or do not count.
     kept = np.flatnonzero(weight > 0)
     if len(weight) != len(some) or not len(kept) or np.any(weight[kept] % 1):

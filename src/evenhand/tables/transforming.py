@@ -27,7 +27,8 @@ from evenhand.data.levels import UNSEEN as NO_LEVEL
 from evenhand.errors import DataError, Option, warn
 from evenhand.kernel import Kernel, joined, look_up
 from evenhand.kernel.balance import ranked
-from evenhand.kernel.draws import Spaced, balanced_draws, keyed_draws, seeded_draws
+from evenhand.kernel.draws import Spaced, keyed_draws, seeded_draws
+from evenhand.kernel.shuffle import Shuffle, Turns
 from evenhand.kernel.strangers import KEPT, Policies, Policy, Strangers
 from evenhand.kernel.strata import MOST_CELLS, Allotted, Strata
 from evenhand.resources import each_of, in_blocks
@@ -44,6 +45,9 @@ Levels = Callable[[str], Cells]
 
 Draws = Callable[[slice], Cells]
 """The draws of a block of rows: what is never held for all rows at once need not be."""
+
+Drawing = Callable[["Located"], Cells]
+"""The draws of some rows that were located."""
 
 
 def domain_with(domain: Domain, missing: Missing | None) -> Domain:
@@ -563,18 +567,22 @@ def transform(mode: Transformer, table: Table, how: How) -> Transformed:
 
 
 def transform_piece(
-    mode: Transformer, table: Table, how: How, drawn: Draws | None = None, *, first: int = 0, text: bool = False
+    mode: Transformer, table: Table, how: How, dealt: Drawing | None = None, *, first: int = 0, text: bool = False
 ) -> Transformed:
-    """Transform rows that may be a part of a table, with draws of their own where these are made for all rows at once.
+    """Transform rows that may be a part of a table, where balanced draws are made for all rows at once.
 
     ``first`` is the position of the first row. Sources that are unknown are refused if so asked; who has every part
     warns of them.
     """
     together = None
     located = locate(mode, table, text=text, first=first)
-    if drawn is None and how.balanced:
+    if dealt is not None:
+        drawn: Draws = dealt(located).__getitem__
+    elif how.balanced:
         drawn, together = _together(mode, table, located, how)
-    moves = moves_of(mode, len(table), located, drawn or independent_draws(mode, table, how, first=first))
+    else:
+        drawn = independent_draws(mode, table, how, first=first)
+    moves = moves_of(mode, len(table), located, drawn)
     done = write(mode, table, moves, how, first=first, text=text)
     done = replace(done, tally=replace(done.tally, unlike=located.unlike), moves=moves)
     if together is not None:
@@ -660,15 +668,15 @@ class Together(NamedTuple):
 
 def _together(mode: Transformer, table: Table, located: Located, how: How) -> tuple[Draws, Together]:
     """Return balanced draws of a table that is whole, and what they could not tell apart."""
-    balancing, single = Balancing(mode), single_draws(mode, table, how)
-    number = balancing.number(located)
-    if balancing.strata is None:
-        return balanced_draws(number, single, how.seed, mode.name).__getitem__, Together()
-    become = balancing.settled()
-    number = number if become is None else become[number]
-    rank, people = ranked(number, single, len(balancing.strata))
-    plan = balancing.plan(people, how.seed)
-    return lambda block: plan.draws(number[block], rank[block]), balancing.together(people)
+    balancing = Balancing(mode)
+    number = balancing.settled(balancing.number(located))
+    if how.key is None:
+        balancing.count(number)
+        return balancing.dealt(how.seed).draws(number).__getitem__, balancing.together()
+    # Ranked by the hashes of their keys, people of a stratum are in an order that their rows do not decide.
+    rank, balancing.people = ranked(number, single_draws(mode, table, how), balancing.size)
+    plan = balancing.plan(how.seed)
+    return lambda block: plan.draws(number[block], rank[block]), balancing.together()
 
 
 class Balancing:
@@ -681,6 +689,7 @@ class Balancing:
     def __init__(self, mode: Transformer) -> None:
         self.mode = mode
         self.strata: Strata | None = None
+        self.people: Cells = np.zeros(0, dtype=np.int64)
         self.rows = 0
         if mode.writes_outcome:
             variables = [mode.domain.variable(name) for name in mode.nest.columns]
@@ -702,31 +711,90 @@ class Balancing:
         self.rows += int(np.count_nonzero(number))
         return number
 
-    def settled(self) -> Cells | None:
-        """Return what every number has become once all rows were met; None where that is the number itself."""
-        return None if self.strata is None else self.strata.settled()
+    def count(self, number: Cells) -> None:
+        """Count the people of some rows, by the numbers of their strata; who stays as they are is in none."""
+        more = np.bincount(number[number != self.nobody], minlength=len(self.people))
+        more[: len(self.people)] += self.people
+        self.people = more
+
+    def settled(self, number: Cells) -> Cells:
+        """Return what the numbers of strata have become once all rows were met."""
+        become = None if self.strata is None else self.strata.settled()
+        return number if become is None else become[number]
+
+    def settle(self) -> None:
+        """Count people by what the numbers of their strata have become once all rows were met."""
+        become = self.settled(np.arange(len(self.people)))
+        people, self.people = self.people, np.zeros(become.max(initial=-1) + 1, dtype=np.int64)
+        np.add.at(self.people, become, people)
+
+    @property
+    def size(self) -> int:
+        """How many numbers of strata there are."""
+        return len(self.mode.kernel) + 1 if self.strata is None else len(self.strata)
+
+    @property
+    def nobody(self) -> int:
+        """The number in place of a stratum where people have no row of the kernel."""
+        return len(self.mode.kernel) if self.strata is None else 0
+
+    @property
+    def order(self) -> Cells:
+        """The numbers of all strata, in an order that does not depend on how a table was cut."""
+        return np.arange(self.size) if self.strata is None else self.strata.order
 
     def parts(self, located: Located) -> list[Cells]:
         """Return the part of each row of a whole table in every partition, coarse to fine; at last its cell."""
         assert self.strata is not None
-        number, become = self.number(located), self.settled()
-        number = number if become is None else become[number]
+        number = self.settled(self.number(located))
         return [*self.strata.parts(self.strata.keys[number]), number]
 
-    def plan(self, people: Cells, seed: int) -> Spaced | Allotted:
+    def plan(self, seed: int) -> Spaced | Allotted:
         """Return what ranks become, once it is known how many people every stratum has."""
         if self.strata is None:
-            return Spaced.of(people, seed, self.mode.name)
-        return self.strata.allot(people, seed, self.mode.name)
+            return Spaced.of(self.people, seed, self.mode.name)
+        return self.strata.allot(self.people, seed, self.mode.name)
 
-    def together(self, people: Cells) -> Together:
+    def dealt(self, seed: int) -> Dealt:
+        """Return the draws of all people, once every row was counted."""
+        people = np.pad(self.people, (0, self.size - len(self.people)))
+        return Dealt(self.plan(seed), Shuffle.of(people, self.order, seed, self.mode.name), self.nobody)
+
+    def together(self) -> Together:
         """Return how many rows have the same person in the same stratum as another, and whether new cells are pooled.
 
         Such rows get one result.
         """
         if self.strata is None:
             return Together()
-        return Together(self.rows - int(people[1:].sum()), self.strata.pooled)
+        return Together(self.rows - int(self.people[1:].sum()), self.strata.pooled)
+
+
+class Dealt:
+    """Balanced draws by the order of rows, which may come in pieces: the strata that were counted, shuffled."""
+
+    def __init__(self, plan: Spaced | Allotted, shuffle: Shuffle, nobody: int) -> None:
+        self.plan, self.shuffle, self.nobody = plan, shuffle, nobody
+        self.turns = Turns(np.zeros_like(shuffle.people))
+
+    def draws(self, number: Cells) -> Cells:
+        """Return the draws of some more rows, of strata with these numbers."""
+        found = np.zeros(len(number), dtype=np.int64)
+        at = np.flatnonzero(number != self.nobody)
+        turn = self.turns.next(number[at])
+        if len(self.turns.met) > len(self.shuffle.people) or np.any(self.turns.met > self.shuffle.people):
+            raise _not_counted()
+        found[at] = self.plan.draws(number[at], self.shuffle.places(number[at], turn))
+        return found
+
+    def finish(self) -> None:
+        """Refuse a table that had fewer rows when they were drawn than when they were counted."""
+        if not np.array_equal(self.turns.met, self.shuffle.people):
+            raise _not_counted()
+
+
+def _not_counted() -> DataError:
+    return DataError("the table was changed while it was read: its rows are not those that were counted")
 
 
 def single_draws(mode: Transformer, table: Table, how: How, *, first: int = 0, purpose: str = "") -> Cells:

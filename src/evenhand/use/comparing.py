@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from evenhand import check, engines, tables
+from evenhand import check, engines, storage, tables
 from evenhand.arrays import Flags, Numbers, sums
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
@@ -42,6 +42,7 @@ from evenhand.findings.discretion import combinations_shown, complementary
 from evenhand.findings.document import MOST_TOLD
 from evenhand.findings.new_people import meeting, with_own_target
 from evenhand.kernel.achieved import distances
+from evenhand.mapping import Mapping
 from evenhand.render.finding import Finding
 from evenhand.render.page import page
 from evenhand.render.section import Fact, Kind, Note, Section, Table
@@ -49,8 +50,6 @@ from evenhand.render.sentences import facts, sentence
 from evenhand.tables.transforming import Missing, domain_with, kinds_of, locate
 from evenhand.text import counted
 from evenhand.tolerances import TREATED_ALIKE
-from evenhand.use import storage
-from evenhand.use.mapping import Mapping
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -30,9 +30,11 @@ from evenhand.errors import Made, Option, some_of, warn
 from evenhand.findings.ledger import SOMEBODY
 from evenhand.findings.naming import group_names
 from evenhand.findings.scores import by_group
+from evenhand.fitting import begin, fitted
 from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import ParityAchieved, parity_achieved
-from evenhand.optimise.solve import Clock
+from evenhand.mapping import Mapping
+from evenhand.optimize.solve import Clock
 from evenhand.render.numbers import people as expected_people
 from evenhand.resources import silent
 from evenhand.spec import L1, Distortion, ExpectedDistortion, Ordinal, Parity, Problem, comparisons
@@ -40,9 +42,7 @@ from evenhand.spec.by import By
 from evenhand.spec.events import CUMULATIVE
 from evenhand.tables import Frame, arrays, by_content, frame, unused
 from evenhand.tolerances import AT_BOUND
-from evenhand.use.fitting import begin, fitted
 from evenhand.use.group_scores import fitted_groups, warn_of_new_groups, worst_by_group
-from evenhand.use.mapping import Mapping
 from evenhand.use.oneline import People, Scored
 from evenhand.use.released_scores import GroupRelease, ScoreScale, Ties, all_released
 from evenhand.use.scoring import TrainingRows, probabilities, trained

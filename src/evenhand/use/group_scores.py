@@ -14,10 +14,10 @@ from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import Value, in_words
 from evenhand.data.levels import UNSEEN
 from evenhand.errors import warn
+from evenhand.mapping import Mapping
 from evenhand.spec.comparison import AGAINST_TARGET, Comparisons
 from evenhand.tables import Frame, arrays, column, frame, read, unused
 from evenhand.tables.columns import codes_of
-from evenhand.use.mapping import Mapping
 
 
 def fitted_groups(mapping: Mapping, groups: Frame) -> Cells:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
-from evenhand import check
+from evenhand import check, storage
 from evenhand._version import __version__
 from evenhand.data.domain import in_words
 from evenhand.engines import Expanded, Listed, Read, Source, Written, count_rows
@@ -35,12 +35,11 @@ from evenhand.files import current_place, sha256_of
 from evenhand.findings.document import installed, plain
 from evenhand.findings.manifest import COUNTED, OPTIONS_OF, RATE, FileRecord, Manifest, folder_of, number, own_paths
 from evenhand.findings.new_people import Realised
+from evenhand.mapping import Mapping
 from evenhand.resources import Progress, current, silent
 from evenhand.spec.sign_off import SignOff
 from evenhand.tables import frame, own_name
 from evenhand.tolerances import AGREEMENT, ROUNDING
-from evenhand.use import storage
-from evenhand.use.mapping import Mapping
 
 if TYPE_CHECKING:
     import pandas as pd

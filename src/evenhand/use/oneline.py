@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.arrays import Cells, Numbers, round_up
+from evenhand.confidence import NotSure
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Value, in_words, same_level
 from evenhand.data.levels import UNSEEN
@@ -28,8 +29,10 @@ from evenhand.findings.changes import changes
 from evenhand.findings.feasibility import budget_edge
 from evenhand.findings.ledger import both_directions, ledger
 from evenhand.findings.scores import by_group
+from evenhand.fitting import begin, fitted_as_asked
 from evenhand.kernel.achieved import ParityAchieved, parity_of_rates
-from evenhand.optimise.solve import Clock
+from evenhand.mapping import Mapping
+from evenhand.optimize.solve import Clock
 from evenhand.render.sentences import sentence
 from evenhand.resources import silent
 from evenhand.spec import Distortion, ExpectedDistortion, Nominal, Parity, Problem, comparisons
@@ -37,10 +40,7 @@ from evenhand.spec.cells import ScoreLevels
 from evenhand.spec.parity import PairwiseParity
 from evenhand.tables import Frame, arrays, dealt_folds, level_rows, read, unused
 from evenhand.tolerances import AT_BOUND, SAME_PROBABILITY
-from evenhand.use.confidence import NotSure
-from evenhand.use.fitting import begin, fitted_as_asked
 from evenhand.use.group_scores import fitted_groups, parity_frame, row_values, warn_of_new_groups, worst_by_group
-from evenhand.use.mapping import Mapping
 from evenhand.use.scoring import TrainingRows, each_clone, held_out, probabilities, trained
 
 FOLDS = 5

@@ -12,11 +12,11 @@ from evenhand.engines import Row, Source, row_at, rows_where
 from evenhand.errors import DataError, StorageError
 from evenhand.findings.explaining import Drawn, Explaining, Explanation
 from evenhand.findings.manifest import FileRecord, Manifest, own_paths
+from evenhand.mapping import Mapping as Fitted
 from evenhand.resources import Progress, silent
 from evenhand.spec import Problem
 from evenhand.tables import Placed
 from evenhand.tables.transforming import Missing, Mode, Unseen, placed
-from evenhand.use.mapping import Mapping as Fitted
 
 Where = Mapping[str, str]
 

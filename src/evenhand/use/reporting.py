@@ -19,7 +19,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, cast, get_args
 
-from evenhand import check, tables
+from evenhand import check, storage, tables
 from evenhand._version import __version__
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
@@ -57,7 +57,8 @@ from evenhand.findings.other_people import Strayed, draws_note, in_papers_terms,
 from evenhand.findings.released_file import no_file, released_file
 from evenhand.findings.subject import Subject
 from evenhand.findings.theory.rates import share
-from evenhand.optimise.solve.structured.threads import one_thread
+from evenhand.mapping import Mapping
+from evenhand.optimize.solve.structured.threads import one_thread
 from evenhand.render.document import document, text
 from evenhand.render.finding import Finding
 from evenhand.render.page import page
@@ -68,9 +69,7 @@ from evenhand.spec.distortion import Ordinal
 from evenhand.spec.sign_off import SignOff
 from evenhand.tables.transforming import Missing
 from evenhand.tolerances import EDGE_TOLERANCE, ROUNDING
-from evenhand.use import storage
 from evenhand.use.manifests import check_sign_off, recheck_file
-from evenhand.use.mapping import Mapping
 from evenhand.use.tradeoff import Frontier, frontier_around, share_changed
 
 FORMAT, VERSION = "evenhand-report", 1

@@ -31,13 +31,15 @@ from evenhand.errors import (
     TimeLimitError,
 )
 from evenhand.findings.feasibility import budget_edge, identity_from, parity_edge
+from evenhand.fitting import begin, fitted_as_asked, part_of
 from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import achieved, distances
-from evenhand.optimise.certificate import Certificate, certify
-from evenhand.optimise.compile import Compiled, compile_again
-from evenhand.optimise.program import Multipliers, Program
-from evenhand.optimise.solve import Clock, from_tight, solve_along
-from evenhand.optimise.tabulate import tabulated
+from evenhand.mapping import Mapping
+from evenhand.optimize.certificate import Certificate, certify
+from evenhand.optimize.compile import Compiled, compile_again
+from evenhand.optimize.program import Multipliers, Program
+from evenhand.optimize.solve import Clock, from_tight, solve_along
+from evenhand.optimize.tabulate import tabulated
 from evenhand.render.chart import Picture
 from evenhand.render.finding import Finding
 from evenhand.render.section import Chart, Column, Fact, Kind, Line, Note, Point, Section, Table
@@ -45,8 +47,6 @@ from evenhand.resources import Progress, heeding
 from evenhand.spec import Problem, check_problem, weighted_by, weighting_of
 from evenhand.tables import frame as table
 from evenhand.tolerances import AT_BOUND, DOUBLE_ROUNDING, EDGE_TOLERANCE
-from evenhand.use.fitting import begin, fitted_as_asked, part_of
-from evenhand.use.mapping import Mapping
 
 if TYPE_CHECKING:
     import pandas as pd

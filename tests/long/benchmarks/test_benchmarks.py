@@ -15,9 +15,9 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.optimise.compile import compile_problem
-from evenhand.optimise.program import PolyhedralLoss
-from evenhand.optimise.solve import Clock, solve
+from evenhand.optimize.compile import compile_problem
+from evenhand.optimize.program import PolyhedralLoss
+from evenhand.optimize.solve import Clock, solve
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 
@@ -525,7 +525,7 @@ LOST = "tie-break discarded: it did not hold the optimum"
 def test_notes_tell_who_answered(modules, monkeypatch, alone, whole, specialised, tie_break):
     modules("harness")
     families = located("families")
-    monkeypatch.setattr("evenhand.optimise.solve.structured.suitable", lambda program: "pieces")
+    monkeypatch.setattr("evenhand.optimize.solve.structured.suitable", lambda program: "pieces")
     found = families.by_whom("a programme", alone, whole)
     assert found == {"suitable": True, "specialised": specialised, "tie_break": tie_break}
 

@@ -127,6 +127,8 @@ class TestCounts:
 def new(folder):
     table = mixed(4000, seed=8, new=True)
     table.loc[3, "sex"], table.loc[5, "sex"] = "unheard of", "another"
+    # Survey weights: integers would be taken for numbers of people.
+    table["weight"] = table["weight"] * 1.5
     table.to_csv(folder / "new.csv", index=False)
     table.to_parquet(folder / "new.parquet")
     return table

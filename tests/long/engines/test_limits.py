@@ -209,16 +209,6 @@ def test_no_room_for_an_expanded_table(mapping, folder, small_disk, kind):
     assert os.listdir(small_disk) == [f"out.{kind}"]
 
 
-def test_no_room_for_what_is_balanced(mapping, folder, small_disk):
-    many = pd.concat([pd.read_parquet(folder / "in.parquet")] * 8, ignore_index=True)
-    many.to_parquet(folder / "many.parquet")
-    full = pytest.raises(eh.StorageError, match=r"the disk is full: .*small' has no room")
-    with eh.using(spill=small_disk), full:
-        mapping.apply(folder / "many.parquet", to=folder / "out.parquet", seed=1, draw="balanced")
-    assert not os.listdir(small_disk)
-    assert not (folder / "out.parquet").exists()
-
-
 @pytest.mark.parametrize("kind", FORMATS)
 def test_missing_values_of_a_file_have_a_row_wherever_it_is_read(tmp_path, kind):
     table, path = small_frame(), tmp_path / f"gaps.{kind}"

@@ -135,7 +135,7 @@ class Picture:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write SVG, HTML or PNG, by the path's ending. PNG needs the extra ``charts``."""
-        save(self.charts, path)
+        save(self.charts, check.path("path", path))
 
     def to_svg(self, width: float = WIDE) -> str:
         """Return the text of an SVG file, laid out for a width in pixels."""

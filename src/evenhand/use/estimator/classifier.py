@@ -16,6 +16,8 @@ from evenhand.arrays import Numbers
 from evenhand.data.domain import same_level
 from evenhand.data.weighting import SURVEY
 from evenhand.errors import DataError, MissingExtraError, SpecError, some_of, warn
+from evenhand.fitting import warn_of_bounds
+from evenhand.mapping import Mapping
 from evenhand.spec import PairwiseParity, Parity, Problem
 from evenhand.spec.distance import Difference
 from evenhand.tables import Frame, arrays, as_levels, read, returned
@@ -32,8 +34,6 @@ from evenhand.use.estimator.conventions import (
 from evenhand.use.estimator.over_mapping import WAYS, Way, has_probabilities, likeliest, scores_over
 from evenhand.use.estimator.preprocessor import OptimizedPreprocessor
 from evenhand.use.estimator.preprocessor import People as Read
-from evenhand.use.fitting import warn_of_bounds
-from evenhand.use.mapping import Mapping
 from evenhand.use.oneline import WEIGHT, Calibrated, People, Wanted, fit_one_line, scored_out_of_fold
 from evenhand.use.scoring import probabilities
 from evenhand.use.training import NEEDED, fitted_on, last_step, takes_weights
@@ -143,10 +143,10 @@ class PreprocessedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
 
     Notes
     -----
-    ``sample_weight`` counts people: it weighs them in the mapping and in the estimator. Through a ``Pipeline`` weights
-    go to every step that takes them. There is no ``decision_function``: margins have no mean that is a margin. An
-    estimator without ``predict_proba`` has none here either, and ``predict`` then gives the class that it predicts most
-    often over the mapping.
+    ``sample_weight`` is a survey weight of each person, in the mapping and in the estimator; repeat the rows of a table
+    of counts. Through a ``Pipeline`` weights go to every step that takes them. There is no ``decision_function``:
+    margins have no mean that is a margin. An estimator without ``predict_proba`` has none here either, and ``predict``
+    then gives the class that it predicts most often over the mapping.
 
     The bounds are about the problem's columns. Others in X reach the estimator as they are, and what it learns from
     them is not covered: a warning names them. List them as features, which stay fixed unless a rule says otherwise.

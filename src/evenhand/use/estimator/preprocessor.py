@@ -14,6 +14,8 @@ import numpy as np
 from evenhand import check
 from evenhand.data.weighting import Weighting
 from evenhand.errors import DataError, MissingExtraError, SpecError
+from evenhand.fitting import fit_weighted
+from evenhand.mapping import Mapping
 from evenhand.spec import Problem
 from evenhand.tables import Frame, arrays, to_pandas
 from evenhand.tables.columns import APPLY_ADVICE, MISSING_ADVICE
@@ -26,8 +28,6 @@ from evenhand.use.estimator.conventions import (
     refuse_too_few,
     weights_of,
 )
-from evenhand.use.fitting import fit_weighted
-from evenhand.use.mapping import Mapping
 from evenhand.use.training import NEEDED
 
 try:

@@ -15,6 +15,7 @@ from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.weighting import Weighting
 from evenhand.errors import DataError, MissingExtraError, SpecError, some_of, warn
 from evenhand.findings.scores import apart, by_group
+from evenhand.mapping import Mapping
 from evenhand.spec import Conditional, Distortion, Free, Problem
 from evenhand.spec.distance import Ratio
 from evenhand.tables import Frame, arrays
@@ -25,7 +26,6 @@ from evenhand.use.estimator.over_mapping import WAYS, Way, asked_once, possible,
 from evenhand.use.estimator.preprocessor import OptimizedPreprocessor, People
 from evenhand.use.estimator.trained import Trained, check_trained
 from evenhand.use.group_scores import fitted_groups, parity_frame
-from evenhand.use.mapping import Mapping
 from evenhand.use.scoring import probabilities
 from evenhand.use.training import NEEDED
 

@@ -24,15 +24,15 @@ from evenhand.findings.changes import changes
 from evenhand.findings.giving_away import MOST_ROWS, given_away_words, giving_away
 from evenhand.findings.ledger import both_directions, ledger
 from evenhand.findings.simpson import LEARNED, Paradox, paradoxes
-from evenhand.optimise.solve import Clock
+from evenhand.fitting import fitted
+from evenhand.mapping import Mapping
+from evenhand.optimize.solve import Clock
 from evenhand.render.sentences import sentence
 from evenhand.resources import Progress, silent
 from evenhand.spec import CsvFormat, Problem
 from evenhand.tables import Table, count_rows, read
 from evenhand.tables.frames import take, with_column
 from evenhand.tables.survey import Survey, by_code, survey
-from evenhand.use.fitting import fitted
-from evenhand.use.mapping import Mapping
 from evenhand.use.proposal.bounding import Bounds, Finder
 from evenhand.use.proposal.choosing import all_joined
 from evenhand.use.proposal.draft import WAYS, Draft, Ways, draft

@@ -15,11 +15,11 @@ from evenhand.data.domain import Value
 from evenhand.errors import EvenhandError
 from evenhand.findings.feasibility import budget_edge, parity_edge
 from evenhand.findings.ledger import ledger
-from evenhand.optimise.solve import Clock
+from evenhand.fitting import checked_counts, fitted
+from evenhand.optimize.solve import Clock
 from evenhand.resources import Progress
 from evenhand.spec import ExpectedDistortion, Problem
 from evenhand.spec.distance import Difference, Distance, FourFifths, Ratio
-from evenhand.use.fitting import checked_counts, fitted
 from evenhand.use.proposal.draft import Draft
 from evenhand.use.proposal.outcome import Direction
 
