@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from evenhand.report.summary import Material, Settings, Source, summary
 from formulations import table
 from jsonschema import Draft202012Validator, ValidationError
 
 import evenhand as eh
 from evenhand import verifier
 from evenhand.render.sentences import facts
-from evenhand.report.summary import Material, Settings, Source, summary
 from evenhand.spec import registry
 from evenhand.spec.distance import Distance, Line
 from evenhand.spec.parity import Parity

@@ -124,13 +124,14 @@ def report(
         with writing(force, out, json_path(out), inputs=(mapping, table, manifest, sign_off)):
             fitted, found = made(report_on)
             written = _written(found, *found.save(out))
-        sections, whole = [written], found
+        sections, whole, facts = [written], found, {"report": found.document}
     else:
         fitted, folder = made(_bundled(bundle, options, selected, show_all_groups=show_all_groups, force=force))
-        sections, whole = [_listed(folder), *folder.impact.sections], folder.report
-    notes = (*_hidden(whole), *counted_once(fitted, table, given))
+        sections, whole, facts = [_listed(folder), *folder.impact.sections], folder.report, {}
+    cells = Note("written.cells" if bundle is None else "written.all_cells")
+    notes = (*_hidden(whole), cells, *counted_once(fitted, table, given))
     sections[0] = Section(sections[0].key, sections[0].facts, tables=sections[0].tables, notes=notes)
-    reply(as_json, "report", sections, facts={"report": whole.document})
+    reply(as_json, "report", sections, facts=facts)
 
 
 def _bundled(
@@ -173,7 +174,6 @@ def _hidden(found: Report) -> Iterator[Note]:
             yield Note(
                 "written.hidden", {"hidden": not_shown(hidden, first.value(what), what, first.value("hide_below"))}
             )
-    yield Note("written.cells")
 
 
 def _level(mapping: Mapping, text: str) -> Value:

@@ -92,7 +92,7 @@ def changed_card(m: Subject, who: Changes, moves: Table) -> Section:
     rest = sum(move.people for move in who.together if move.column.name == outcome)
     notes = []
     for row in [row for row in own if row["people"] >= SOME_PEOPLE][:MOST_NAMED]:
-        way = None if row["way"] is None else Note(f"brief.{row['way']}")
+        way = None if row["way"] is None else Note("brief.better" if row["way"] == "better" else "brief.worse")
         notes.append(Note("brief.move", {**row, "some": _begin(row["people"]), "outcome": outcome, "way": way}))
         rest -= row["people"]
     if notes and round(rest) >= 1:
@@ -186,9 +186,8 @@ def covered_card(m: Subject, caveats: int) -> Section:
     if all(set(columns) != set(m.problem.protected) for columns in on):
         bounded = {name for columns in on for name in columns}
         alone = [name for name in m.problem.protected if name not in bounded]
-        columns = [Note("brief.groups_by", {"column": name}) for name in alone]
-        together = Note("brief.groups_together", {"columns": " × ".join(m.problem.protected)})
-        notes.append(Note("brief.uncovered_groups", {"groups": [*columns, together]}))
+        key = "brief.uncovered_groups" if alone else "brief.uncovered_together"
+        notes.append(Note(key, {"alone": alone, "together": " × ".join(m.problem.protected)}))
     notes.append(Note("brief.caveats", {"caveats": caveats}))
     return card("covered", Note("brief.not_covered"), notes, "open", "caveats")
 

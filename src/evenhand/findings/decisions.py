@@ -1,16 +1,14 @@
-"""What models decide, before and after, which no bound covers: a plain one, and one that was fitted.
+"""What models decide, before and after, which no bound covers: plain ones, and one that was fitted.
 
-The plain model is the table of shares that everybody's features show, of the table as it is and of what is released: of
+A plain model is the table of shares that everybody's features show, of the table as it is and of what is released: of
 one file, else of the expanded table. It sees the protected columns or does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
@@ -20,7 +18,7 @@ from evenhand.findings.extent import foremost, groups_drawn
 from evenhand.findings.models import EXPANDED, predicted_scores
 from evenhand.findings.naming import short_name
 from evenhand.findings.subject import Subject
-from evenhand.kernel import Kernel, unchanged
+from evenhand.kernel import unchanged
 from evenhand.render.section import Chart, Column, Fact, Note, Section, Table
 from evenhand.spec.distance import Difference, Ratio
 from evenhand.tables import own_name
@@ -28,83 +26,20 @@ from evenhand.tables import own_name
 if TYPE_CHECKING:
     import pandas as pd
 
-FITTED = "fitted"
-
 SIGHTS = {False: "not_seeing_protected", True: "seeing_protected"}
-
-
-@dataclass(frozen=True)
-class Spread:
-    """The lowest and the highest of some rates."""
-
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, rates: Numbers) -> Spread | None:
-        """Return them; None of no rates.
-
-        Examples
-        --------
-        >>> found = Spread.of(np.array([0.2, 0.5]))
-        >>> found.times, found.points
-        ('2.5 times', '30.0 points')
-        """
-        return cls(float(rates.min()), float(rates.max())) if len(rates) else None
-
-    @property
-    def times(self) -> str:
-        """How far apart they are, as a factor."""
-        return Ratio().said(self.high, self.low)
-
-    @property
-    def points(self) -> str:
-        """The same as a difference."""
-        return Difference().said(self.high, self.low)
-
-    @property
-    def note(self) -> Note:
-        """For which shares of the groups something is decided."""
-        if round(self.low, 3) != round(self.high, 3):
-            return Note("decisions.range", {"low": self.low, "high": self.high})
-        key = {1.0: "decisions.everybody", 0.0: "decisions.nobody"}.get(round(self.low, 3), "decisions.all_alike")
-        return Note(key, {"share": self.low})
-
-
-@dataclass(frozen=True, eq=False)
-class Decided:
-    """What one model decides: for which share of each group the outcome that is told is the likeliest.
-
-    Attributes
-    ----------
-    model : str
-        ``fitted``, or what a plain one sees.
-    sees_protected : bool
-        Whether it sees the protected columns.
-    before, after : array
-        By group, learning from the table as it is and from what is released.
-    shown : array of bool
-        Which groups are shown.
-    """
-
-    model: str
-    sees_protected: bool
-    before: Numbers
-    after: Numbers
-    shown: Any
-
-    @property
-    def apart(self) -> tuple[Spread, Spread] | None:
-        """How far apart the groups are that are shown, before and after; None where none is."""
-        spreads = Spread.of(self.before[self.shown]), Spread.of(self.after[self.shown])
-        return None if spreads[0] is None or spreads[1] is None else (spreads[0], spreads[1])
-
-    @property
-    def times(self) -> Note | None:
-        """The same as a note, unless nothing is decided for anybody."""
-        if self.apart is None or not (self.apart[0].high or self.apart[1].high):
-            return None
-        return Note("decisions.times", {"before": self.apart[0].times, "after": self.apart[1].times})
+FITTED = "fitted"
+MODELS = {
+    FITTED: "decisions.fitted", "not_seeing_protected": "decisions.not_seeing_protected",
+    "seeing_protected": "decisions.seeing_protected",
+}  # fmt: skip
+COLUMNS = (
+    Column("model"), Column("group", "group"), Column("before", "rate"), Column("after", "rate"), Column("tone"),
+)  # fmt: skip
+SCORES = {
+    "score_before": "score_before", "score": "score", "predicted": "predicted", "released": "released_rate",
+    "decision_before": "decision_before", "decision": "decision",
+}  # fmt: skip
+"""The numbers of a fitted model, and what their columns are called."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,137 +71,155 @@ class Fitted:
     def note(self) -> Note:
         """What it learned from, and whom it scores."""
         model = Note("decisions.shares" if self.name is None else "decisions.model", {"name": self.name})
-        sight = Note("decisions.with" if self.sees_protected else "decisions.without")
         every = Note("decisions.every_result") if self.learned_from == EXPANDED else None
-        return Note(
-            "decisions.fitted_on",
-            {"model": model, "sight": sight, "learned_from": self.learned_from, "every": every},
-        )
-
-    def decided(self, m: Subject) -> Decided:
-        """Return what it decides."""
-        told = self.rates[self.rates[own_name(self.rates, m.problem.outcome)] == m.counts.domain.outcome.levels[m.told]]
-        shown = m.shown.groups_of(self.people)
-        before, after = (told[name].to_numpy(dtype=float) for name in ("decision_before", "decision"))
-        return Decided(FITTED, self.sees_protected, before, after, shown)
+        fields = {"model": model, "sight": _sight(self.sees_protected), "learned_from": self.learned_from}
+        return Note("decisions.fitted_on", fields | {"every": every})
 
     def table(self, m: Subject) -> Table:
         """Return all of its rates."""
-        outcome = own_name(self.rates, m.problem.outcome)
-        names = ("score_before", "score", "predicted", "released", "decision_before", "decision")
-        numbers = zip(self.rates[outcome], *(self.rates[name] for name in names), strict=True)
-        groups = [(group, people) for group, people in zip(m.groups, self.people, strict=True)]
-        who = [each for each in groups for _ in range(m.counts.domain.y.size)]
-        columns = (Column("group", "group"), Column("outcome"), *(Column(name, "rate") for name in names))
-        rows = tuple((dict(group), *row) for (group, _), row in zip(who, numbers, strict=True))
-        drawn = m.counts.domain.shown_outcomes
+        size = m.counts.domain.y.size
+        numbers = self.rates[[own_name(self.rates, m.problem.outcome), *SCORES]].itertuples(index=False, name=None)
+        who = [each for each in zip(m.groups, self.people, strict=True) for _ in range(size)]
+        columns = (Column("group", "group"), Column("outcome"), *(Column(name, "rate") for name in SCORES.values()))
         return Table(
-            "fitted_model", columns, rows, tuple((group, Behind(float(people))) for group, people in who),
-            {"learned_from": self.learned_from}, totals=(("outcome",),),
-            implied=frozenset(at for at in range(len(rows)) if at % m.counts.domain.y.size not in drawn),
+            "fitted_model", columns, tuple((dict(group), *row) for (group, _), row in zip(who, numbers, strict=True)),
+            tuple((group, Behind(float(people))) for group, people in who), {"learned_from": self.learned_from},
+            implied=frozenset(at for at in range(len(who)) if at % size not in m.counts.domain.shown_outcomes),
+            totals=(("outcome",),),
         )  # fmt: skip
 
 
-def plain_models(m: Subject, released: Counts | None = None) -> tuple[Decided, ...]:
-    """Return what plain models decide that do not see the protected columns, and that do."""
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """For which share of each group models decide the outcome that is told: a table of those who may be shown.
 
-    def decided(kernel: Kernel, of: Counts | None, *, sees: bool) -> Numbers:
-        found = predicted_scores(m.problem, m.counts, kernel, protected=sees, decided=True, released=of)
-        return np.asarray(found[:, m.told])
+    ``learned_from`` is what plain models learn from that is released.
+    """
 
-    return tuple(
-        Decided(
-            name, sees, decided(unchanged(m.counts), None, sees=sees), decided(m.kernel, released, sees=sees),
-            m.shown.groups,
-        )
-        for sees, name in SIGHTS.items()
-    )  # fmt: skip
+    m: Subject
+    table: Table
+    learned_from: str
+    fitted: Fitted | None
+
+    @classmethod
+    def of(cls, m: Subject, released: tuple[str, Counts] | None, fitted: Fitted | None) -> Decisions:
+        """Work out what plain models decide, of a released file or of the expanded table, beside a fitted one."""
+        learned_from, counts = (EXPANDED, None) if released is None else released
+        found = {
+            SIGHTS[sees]: [
+                predicted_scores(m.problem, m.counts, kernel, protected=sees, decided=True, released=of)[:, m.told]
+                for kernel, of in ((unchanged(m.counts), None), (m.kernel, counts))
+            ]
+            for sees in (False, True)
+        }
+        if fitted is not None:
+            level = m.counts.domain.outcome.levels[m.told]
+            told = fitted.rates[fitted.rates[own_name(fitted.rates, m.problem.outcome)] == level]
+            found = {FITTED: [told["decision_before"].to_numpy(), told["decision"].to_numpy()], **found}
+        people = m.counts.group_people if fitted is None else fitted.people
+        rows, about = [], []
+        for model, (before, after) in found.items():
+            for group, heads, *rates in zip(m.groups, people, before, after, strict=True):
+                was, now = map(float, rates)
+                tone = tone_of(m.problem, m.counts, m.counts.domain.outcome.levels[m.told], now - was)
+                rows.append((model, dict(group), was, now, tone))
+                about.append((group, Behind(float(heads))) if model == FITTED else (group,))
+        every = Table("decisions", COLUMNS, tuple(rows), tuple(about), totals=(("model",),))
+        return cls(m, m.shown.passed_on(every), learned_from, fitted)
+
+    @property
+    def models(self) -> list[str]:
+        """Those that decide for anybody who may be shown; a fitted one first."""
+        return list(dict.fromkeys(self.table.values("model")))
+
+    def spread(self, model: str) -> list[tuple[float, float]]:
+        """Return the lowest and the highest share that a model decides for, before and after."""
+        own = [row for row in self.table.records() if row["model"] == model]
+        ends = ([row[when] for row in own] for when in ("before", "after"))
+        return [(min(shares), max(shares)) for shares in ends]
+
+    def section(self, predicted: Section) -> Section:
+        """Return what models decide, and with what mean scores; ``predicted`` is what an audit says of the latter."""
+        fitted = self.fitted
+        asked = Note("decisions.no_table") if fitted is None else fitted.note
+        facts = Fact("outcome", self.m.outcome, detail=True), Fact("learned_from", self.learned_from, detail=True)
+        return Section(
+            "decisions", facts=facts, charts=(self._chart(),), notes=(self.note, Note("decisions.not_bounded"), asked),
+            tables=(self._apart(), *([] if fitted is None else [fitted.table(self.m)])), parts=(predicted,),
+        )  # fmt: skip
+
+    @property
+    def note(self) -> Note:
+        """How far apart the decisions of a model are: of one that was fitted, or else of a plain one."""
+        if not self.models:
+            return Note("decisions.too_few")
+        fitted, plain = self.fitted, SIGHTS[False]
+        first = FITTED if fitted is not None and FITTED in self.models else plain
+        before, after = map(_range, self.spread(first))
+        more = None
+        if fitted is not None and plain in self.models and _decides(self.spread(plain)):
+            more = Note("decisions.plain_too", {"learned_from": self.learned_from, "times": _times(self.spread(plain))})
+        return Note("decisions.decides", {
+            "which": Note("decisions.plain_one" if fitted is None else "decisions.fitted_one"), "more": more,
+            "sight": self._sight, "outcome": self.m.outcome,
+            "before": before, "after": after, "times": _times(self.spread(first)),
+            "learned_from": self.learned_from if fitted is None else fitted.learned_from,
+        })  # fmt: skip
+
+    @property
+    def _sight(self) -> Note:
+        return _sight(self.fitted is not None and self.fitted.sees_protected)
+
+    def _apart(self) -> Table:
+        names = ("model", "when", "low", "high", "times", "points")
+        rows = [
+            (model, when, *ends, Ratio().said(*ends[::-1]), Difference().said(*ends[::-1]))
+            for model in self.models
+            for when, ends in zip(("before", "after"), self.spread(model), strict=True)
+        ]
+        return Table("apart", tuple(map(Column, names)), tuple(rows), most=0)
+
+    def _chart(self) -> Chart:
+        m, weight = self.m, zip(self.m.groups, self.m.counts.group_weight, self.m.shown.groups, strict=True)
+        large = foremost({short_name(group): float(of) for group, of, shown in weight if shown}, groups_drawn(1))
+        kept = [at for at, group in enumerate(self.table.values("group")) if short_name(group) in large]
+        return Chart(
+            "chart.decisions", "dots", self.table.kept(kept), ("group",), ("before", "after"), tone="tone",
+            panel="model", notes=(*left_out(m.counts, len(large), "largest", m.shown.hide_below), *self._between()),
+            fields={
+                "outcome": m.outcome, "learned_from": self.learned_from,
+                "sight": self._sight,
+            },
+        )  # fmt: skip
+
+    def _between(self) -> Iterator[Note]:
+        for model in self.models:
+            (low, high), (low_after, high_after) = self.spread(model)
+            yield Note("decisions.between", {
+                "which": Note(MODELS[model], {"sight": self._sight}),
+                "before": [Ratio().said(high, low), Difference().said(high, low)],
+                "after": [Ratio().said(high_after, low_after), Difference().said(high_after, low_after)],
+            })  # fmt: skip
 
 
-def decisions(
-    m: Subject, models: Sequence[Decided], learned_from: str, fitted: Fitted | None, predicted: Section
-) -> Section:
-    """Return what models decide, and with what mean scores; ``predicted`` is what an audit says of the latter."""
-    own = [] if fitted is None else [fitted.note]
-    asked = [] if fitted is not None else [Note("decisions.no_table")]
-    return Section(
-        "decisions",
-        facts=(Fact("outcome", m.outcome, detail=True), Fact("learned_from", learned_from, detail=True)),
-        charts=(_chart(m, models, learned_from),),
-        tables=(_table(m, models), _apart(models), *([] if fitted is None else [fitted.table(m)])),
-        notes=(decided_note(m, models, learned_from, fitted), Note("decisions.not_bounded"), *own, *asked),
-        parts=(predicted,),
-    )
+def _sight(sees: bool) -> Note:
+    return Note("decisions.with" if sees else "decisions.without")
 
 
-def decided_note(m: Subject, models: Sequence[Decided], learned_from: str, fitted: Fitted | None) -> Note:
-    """Return how far apart the decisions of a model are: of one that was fitted, or else of a plain one."""
-    plain = next(each for each in models if each.model == SIGHTS[False])
-    first = models[0]
-    if first.apart is None:
-        return Note("decisions.too_few")
-    before, after = (each.note for each in first.apart)
-    fields: dict[str, Any] = {
-        "outcome": m.outcome, "before": before, "after": after, "times": None, "learned_from": learned_from,
-        "sight": Note("decisions.with" if first.sees_protected else "decisions.without"),
-        "which": Note("decisions.plain_one" if fitted is None else "decisions.fitted_one"), "more": None,
-    }  # fmt: skip
-    if (times := first.times) is not None:
-        fields["times"] = Note("decisions.which_is", {"times": times})
-    if fitted is not None and plain.times is not None:
-        fields["learned_from"] = fitted.learned_from
-        fields["more"] = Note("decisions.plain_too", {"learned_from": learned_from, "times": plain.times})
-    return Note("decisions.decides", fields)
+def _decides(spread: list[tuple[float, float]]) -> bool:
+    """Whether the outcome is decided for anybody."""
+    return any(high for _, high in spread)
 
 
-def _table(m: Subject, models: Sequence[Decided]) -> Table:
-    """Return the shares of each group for whom the outcome is decided, by model; charts show them."""
-    plain = [each for each in models if each.model != FITTED]
-    columns = [Column("group", "group")]
-    columns += [Column(f"{each.model}_{when}", "rate") for each in plain for when in ("before", "after")]
-    rows = tuple(
-        (dict(group), *(float(of[at]) for each in plain for of in (each.before, each.after)))
-        for at, group in enumerate(m.groups)
-    )
-    return Table("decided", tuple(columns), rows, tuple((group,) for group in m.groups), most=0)
+def _times(spread: list[tuple[float, float]]) -> Note | None:
+    """Return how far apart decisions are as factors, before and after; None where nothing is decided for anybody."""
+    before, after = (Ratio().said(high, low) for low, high in spread)
+    return Note("decisions.times", {"before": before, "after": after}) if _decides(spread) else None
 
 
-def _apart(models: Sequence[Decided]) -> Table:
-    """Return how far apart the decisions of each model are."""
-    columns = (
-        Column("model"), Column("when"), Column("low", "rate"), Column("high", "rate"), Column("times"),
-        Column("points"),
-    )  # fmt: skip
-    rows = tuple(
-        (each.model, when, spread.low, spread.high, spread.times, spread.points)
-        for each in models
-        if each.apart is not None
-        for when, spread in zip(("before", "after"), each.apart, strict=True)
-    )
-    return Table("apart", columns, rows, most=0)
-
-
-def _chart(m: Subject, models: Sequence[Decided], learned_from: str) -> Chart:
-    shown = zip(m.groups, m.counts.group_weight, m.shown.groups, strict=True)
-    large = foremost({short_name(group): float(weight) for group, weight, some in shown if some}, groups_drawn(1))
-    level = m.counts.domain.outcome.levels[m.told]
-    rows: list[tuple[Any, ...]] = []
-    notes = left_out(m.counts, len(large), "largest", m.shown.hide_below)
-    for each in models:
-        name = each.model if each.model != FITTED else f"fitted_{SIGHTS[each.sees_protected]}"
-        for group, some, *rates in zip(m.groups, each.shown, each.before, each.after, strict=True):
-            if some and short_name(group) in large:
-                before, after = map(float, rates)
-                rows.append((name, dict(group), before, after, tone_of(m.problem, m.counts, level, after - before)))
-        if each.apart is not None:
-            said = [f"{spread.times}, {spread.points}" for spread in each.apart]
-            notes.append(
-                Note("decisions.between", {"which": Note(f"decisions.{name}"), "before": said[0], "after": said[1]})
-            )
-    columns = (
-        Column("model"), Column("group", "group"), Column("before", "rate"), Column("after", "rate"), Column("tone"),
-    )  # fmt: skip
-    return Chart(
-        "chart.decisions", "dots", Table("decisions", columns, tuple(rows)), ("group",), ("before", "after"),
-        tone="tone", panel="model", notes=tuple(notes), fields={"outcome": m.outcome, "learned_from": learned_from},
-    )  # fmt: skip
+def _range(ends: tuple[float, float]) -> Note:
+    """Return for which shares of the groups something is decided."""
+    low, high = (round(end, 3) for end in ends)
+    if low != high:
+        return Note("decisions.range", {"low": low, "high": high})
+    return Note({1.0: "decisions.everybody", 0.0: "decisions.nobody"}.get(low, "decisions.all_alike"), {"share": low})

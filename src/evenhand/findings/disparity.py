@@ -118,7 +118,7 @@ def rates_section(m: Subject, found: Sequence[Disparity], confidence: float) -> 
     notes = [note for each in found for note in each.notes()]
     by_level = _by_level(m)
     nearest = Section(
-        "nearest", charts=(_levels_chart(m, by_level),), tables=(_nearest(found), by_level), form="folded"
+        "in_detail", charts=(_levels_chart(m, by_level),), tables=(_nearest(found), by_level), form="folded"
     )
     return Section(
         "rates", facts=facts, charts=tuple(charts), notes=(*notes, Note("disparity.intervals")), parts=(nearest,),

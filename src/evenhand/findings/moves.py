@@ -41,8 +41,9 @@ def moves_table(counts: Counts, who: Changes, favourable: int | None) -> Table:
     together = sorted(who.together, key=lambda move: -move.people)
     moves = [*together, *who.moves]
     rows = tuple(
-        (move.column.name, *move.levels, dict(move.group) or None, move.people, move.people / who.people, move.had,
-         move.probability, way(move))
+        (move.column.name, *move.levels, dict(move.group) or None, move.people, move.people / who.people,
+         # Of everybody it would be of the groups that change so, and tell of one of two that is hidden.
+         *((move.had, move.probability) if move.group else (None, None)), way(move))
         for move in moves
     )  # fmt: skip
     about = [({**move.group, move.column.name: move.levels[0]}, Behind(move.heads)) for move in moves]

@@ -154,7 +154,7 @@ def _drawn(manifest: Manifest) -> Note:
     }
     if options.get("draw") in ("balanced", "independent"):
         stated = Note("file.no_seed") if options["seed"] is None else options["seed"]
-        drawn = Note(f"file.{options['draw']}")
+        drawn = Note("file.balanced" if options["draw"] == "balanced" else "file.independent")
         fields["seed"] = Note("file.seed", {"seed": stated, "origin": options["seed_origin"], "drawn": drawn})
     return Note("file.counted", fields)
 
@@ -168,5 +168,6 @@ def _how(m: Subject, mode: str) -> Note:
         return Note("file.expanded")
     if mode == "apply":
         return Note("file.applied" if features else "file.applied_to_nothing")
-    key = "both" if features and outcome else "features" if features else "outcome" if outcome else "nothing"
-    return Note(f"file.released_{key}")
+    if features:
+        return Note("file.released_both" if outcome else "file.released_features")
+    return Note("file.released_outcome" if outcome else "file.released_nothing")

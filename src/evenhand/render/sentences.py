@@ -311,7 +311,7 @@ SENTENCES: dict[str, str] = {
     ),
     "fresh.hidden_groups": ("{hidden}. They count in these shares, and the rates of so few people move most."),
     # The first screen of a report.
-    "brief.title": "what a mapping changes, for whom, at what cost",
+    "brief.title": "{outcome}: what a mapping changes, for whom, at what cost",
     "brief.lead": (
         "A randomized mapping of a table of {people:,.0f} {unit}{rows} that bounds how far {outcome} may depend on "
         "{on: and on }. It is for people to judge whether the bounds are the right ones."
@@ -383,9 +383,8 @@ SENTENCES: dict[str, str] = {
     "brief.not_covered": "decisions of models, other columns, other people",
     "brief.thresholds": "Whatever a model decides at a threshold, and what it learns from columns outside the problem.",
     "brief.no_budget": "How much one person may change: no budget was asked for.",
-    "brief.uncovered_groups": "{groups:, }.",
-    "brief.groups_by": "Groups by {column}",
-    "brief.groups_together": "groups that {columns} form together",
+    "brief.uncovered_groups": "Groups by {alone:, groups by }, groups that {together} form together.",
+    "brief.uncovered_together": "Groups that {together} form together.",
     "brief.caveats": "{caveats} sentences below say what else, and for whom the bounds hold.",
     # How far apart the groups are.
     "disparity.constraint": (
@@ -447,9 +446,8 @@ SENTENCES: dict[str, str] = {
     "decisions.fitted_one": "The model fitted here",
     "decisions.with": "with",
     "decisions.without": "without",
-    "decisions.which_is": ": {times}",
-    "decisions.times": "{before} → {after}",
-    "decisions.plain_too": " A plain model, learned from {learned_from}: {times}.",
+    "decisions.times": ": {before} → {after}",
+    "decisions.plain_too": " A plain model, learned from {learned_from}{times}.",
     "decisions.range": "{low:rate} to {high:rate} of a group’s people",
     "decisions.everybody": "everybody",
     "decisions.nobody": "nobody",
@@ -472,8 +470,7 @@ SENTENCES: dict[str, str] = {
     "decisions.between": "{which}, between the groups shown: {before} → {after}",
     "decisions.not_seeing_protected": "Plain model that does not see the protected columns",
     "decisions.seeing_protected": "Plain model that sees the protected columns",
-    "decisions.fitted_not_seeing_protected": "Model fitted here, which does not see the protected columns",
-    "decisions.fitted_seeing_protected": "Model fitted here, which sees the protected columns",
+    "decisions.fitted": "Model fitted here, {sight} the protected columns",
     # One file that was written.
     "file.none": (
         "No released file was given. evenhand release writes a manifest beside the file, and --manifest shows here "
@@ -611,14 +608,14 @@ SENTENCES: dict[str, str] = {
         "arithmetic."
     ),
     "datasheet.sums": "sha256sum -c SHA256SUMS rechecks the files beside this one: {files:, }.",
-    "datasheet.as_counted": (
-        "the proof holds the counts of all cells, small ones too: treat the folder as you would the table"
-    ),
     "columns.read": "as read; cells are learned from it",
     "columns.not_read": "as read; no cell asks about it",
     "written.report": "the report, which any browser opens without a network",
     "written.numbers": "its numbers as JSON",
     "written.cells": "counts of the other cells are shown: treat the page as you would the table",
+    "written.all_cells": (
+        "the proof holds the counts of all cells, small ones too: treat the folder as you would the table"
+    ),
     "written.hidden": "{hidden} (--hide-below)",
     # The frontier around a mapping.
     "frontier.not_asked": "It was not asked for.",
@@ -1111,7 +1108,7 @@ TITLES: dict[str, str] = {
     "covered": "What is not covered?",
     "in_short": "In short",
     "sign_off": "Sign-off",
-    "nearest": "Comparisons nearest to their bound, and rates by level of each feature",
+    "in_detail": "Comparisons nearest to their bound, and rates by level of each feature",
     "worst_off": "Who bears most",
     "decisions": "Decisions of a model",
     "file": "This very file",
@@ -1138,8 +1135,7 @@ CAPTIONS: dict[str, str] = {
     "rates_in_the_file": "Rates in this very file",
     "chart.decisions": "Decided {outcome} by models, before and after learning from {learned_from}",
     "chart.decisions.x": "share of the group",
-    "chart.fitted_not_seeing_protected": "the model fitted here, which does not see the protected columns",
-    "chart.fitted_seeing_protected": "the model fitted here, which sees the protected columns",
+    "chart.fitted": "the model fitted here, {sight} the protected columns",
     "chart.not_seeing_protected": "a plain model that does not see the protected columns",
     "chart.seeing_protected": "a plain model that sees the protected columns",
     "chart.flows": "Who becomes what",
@@ -1230,7 +1226,6 @@ HEADINGS: dict[str, str] = {
     "score_before": "Mean score before",
     "score": "Mean score after",
     "predicted": "Predicted after",
-    "released": "Released rate",
     "decision_before": "Decided so before",
     "decision": "Decided so after",
     "without_a_value": "Rows without a value",

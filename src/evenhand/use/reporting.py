@@ -34,7 +34,7 @@ from evenhand.findings.burden import worst_off
 from evenhand.findings.changes import changes
 from evenhand.findings.columns import columns_table, learned_cells
 from evenhand.findings.cost import Looser, cost_notes, drivers_table
-from evenhand.findings.decisions import Decided, Fitted, decided_note, decisions, plain_models
+from evenhand.findings.decisions import Decisions, Fitted
 from evenhand.findings.discretion import Discretion, discreet, not_shown
 from evenhand.findings.disparity import (
     Disparity,
@@ -83,6 +83,11 @@ POINTS = 12
 POINTS_OF_LARGE, LARGE = 6, 2000
 """The same for tables of more cells than this, each of whose points takes as long as a small table's frontier."""
 
+EDGES = {
+    "smallest_feasible": "frontier.smallest_feasible", "lossless_from": "frontier.lossless_from",
+    "identity_from": "frontier.identity_from",
+}  # fmt: skip
+
 FEWEST_POINTS = 2
 """One on either side of the mapping's own."""
 
@@ -104,8 +109,8 @@ class Report(Finding):
         """The page, which needs no network."""
         first, *rest = self.sections
         end = Note("page.end", {"evenhand": __version__, "format": FORMAT, "version": VERSION})
-        name = f"{first.value('outcome')}: {sentence(Note('brief.title'))}"
-        return page(name, rest, first=first, end=end)
+        name = Note("brief.title", {"outcome": first.value("outcome")})
+        return page(sentence(name), rest, first=first, end=end)
 
     def to_json(self) -> str:
         """Return every table, fact and note as one JSON document."""
@@ -127,7 +132,7 @@ class Report(Finding):
 
     def __repr__(self) -> str:
         apart = sentence(self.sections[0].part("apart").value("answer"))
-        return f"<Report of {len(self.sections)} sections: {apart}, {len(self.html.encode()) / 1e6:.1f} MB>"
+        return f"<Report of {len(self.sections)} sections: {apart}>"
 
 
 def json_path(path: str | os.PathLike[str]) -> Path:
@@ -301,9 +306,7 @@ def _sections(given: _Material) -> tuple[Section, ...]:
     good = ledger(m.problem, m.counts, m.kernel, m.achieved)
     of_shown = theory_of_shown(mapping.theory, m)
     strayed = Strayed.of(mapping.theory, of_shown, given.confidence, given.seed)
-    learned_from, counted = (EXPANDED, None) if given.released is None else given.released
-    models: list[Decided] = [] if given.fitted is None else [given.fitted.decided(m)]
-    models += plain_models(m, counted)
+    decided = Decisions.of(m, given.released, given.fitted)
     moved = replace(audited["changes"], tables=tuple(map(m.shown.passed_on, audited["changes"].tables)))
     moves = moved.table("moves")
     cost, costs = _cost(given, found)
@@ -313,7 +316,7 @@ def _sections(given: _Material) -> tuple[Section, ...]:
             _changed(m, audited["changes"], moves, who),
             gains(m, given.audit.sections, good, who),
             worst_off(m),
-            decisions(m, models, learned_from, given.fitted, _only(audited["scores"], "scores")),
+            decided.section(_only(audited["scores"], "scores")),
             no_file(draws_note(m, strayed)) if given.manifest is None else released_file(m, given.manifest),
             other_people(
                 m, mapping.theory, strayed, mapping.assurance, given.confidence, draws=given.manifest is not None
@@ -340,7 +343,7 @@ def _sections(given: _Material) -> tuple[Section, ...]:
     )
     drives = (
         Fact("drives_the_cost", costs[0]),
-        Fact("model_decisions", decided_note(m, models, learned_from, given.fitted)),
+        Fact("model_decisions", decided.note),
     )
     beside = (Section("in_short", facts=drives), *_signed(given.sign_off))
     first = brief.first_screen(tuple(_reported(given)), m, first_chart(m, given.confidence), cards, beside)
@@ -673,7 +676,7 @@ def _frontier(given: _Material, found: Sequence[Disparity]) -> tuple[Section, li
          Note("frontier.this_mapping", {"status": row["status"]}) if row[column] == own else row["status"])
         for row in points
     )  # fmt: skip
-    edge = tuple((Note(f"frontier.{name}"), value, _said(mapping, column, value)) for name, value in edges)
+    edge = tuple((Note(EDGES[name]), value, _said(mapping, column, value)) for name, value in edges)
     section = Section(
         "frontier", charts=charts, notes=traced.notes,
         tables=(Table("edges", (Column("edge"), Column(column, "number"), Column("in_words")), edge),),

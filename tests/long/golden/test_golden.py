@@ -34,7 +34,7 @@ COMMANDS = {
     "verify": "verify m.proof",
     "verify a manifest": "verify released.csv.manifest.json",
     "report": "report m.mapping --out report.html --points 3",
-    "evidence": "evidence m.mapping --out evidence --table people.csv",
+    "report a bundle": "report m.mapping --bundle bundle --table people.csv",
     "compare": "compare m.mapping m.mapping",
 }
 # What differs between runs, machines and versions.
@@ -52,7 +52,7 @@ CHANGING = re.compile(
 
 
 def answers(golden, folder, run, *options):
-    """The answer of every command, from a proposed problem to the evidence."""
+    """The answer of every command, from a proposed problem to the bundle."""
     (folder / "problem.toml").write_text(golden.toml)
     golden.table.to_csv(folder / "people.csv", index=False)
     golden.table.sample(frac=0.5, random_state=1).to_csv(folder / "others.csv", index=False)

@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+from evenhand.report.page import CONTENTS
 from reports import hostile_mapping, leaves_mapping
 
 import evenhand as eh
-from evenhand.report.page import CONTENTS
 
 TEXT = (Path(__file__).parents[3] / "docs" / "reference" / "report.md").read_text(encoding="utf-8")
 
