@@ -118,7 +118,7 @@ def _ours(problem, counts, row, limit):
 
 def by_whom(program, alone, whole):
     """Say which method found the optimum and which the tie-break, from the notes of a fit without and with one."""
-    from evenhand.optimize.solve.structured import suitable
+    from evenhand.optimize.solve.structured.limits import suitable
 
     took = suitable(program) is not None
     specialised = took and not any("specialised method did not answer" in note for note in (*alone, *whole))

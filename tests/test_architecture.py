@@ -97,6 +97,11 @@ ORDER = [
     "report",
     "storage",
     "mapping",
+    "transformation",
+    "evaluation",
+    "explanation",
+    "queries",
+    "optimum",
     "folds",
     "confidence",
     "fitting",
@@ -121,6 +126,9 @@ ORDER = [
     "cli",
     "__main__",
 ]
+# Methods of a mapping are functions of modules above it, which are loaded when they are called.
+FORWARDS = {"mapping": {"transformation", "evaluation", "explanation", "queries"}}
+MOST_LOADED = 90
 ROOMS = list(dict.fromkeys(entry.split(".")[0] for entry in ORDER))
 MOST_ROOMS = 13
 # Tests of several modules, or of what no module is alone in.
@@ -200,8 +208,9 @@ def is_plain_door(path):
 
 def test_imports_point_down():
     def above(path):
-        own_place = place(name_of(path))
-        return {module for module in own(path) if place(module) is None or place(module) > own_place}
+        name = name_of(path)
+        below = own(path) - FORWARDS.get(name, set())
+        return {module for module in below if place(module) is None or place(module) > place(name)}
 
     placed = [path for path in modules() if place(name_of(path)) is not None]
     assert {name_of(path): found for path in placed if (found := above(path))} == {}
@@ -313,6 +322,24 @@ def run(code, *arguments, extra=()):
 def test_importing_loads_nothing_heavy():
     loaded = run("import evenhand, sys; print(*sys.modules)").stdout.split()
     assert not {"numpy", "pandas", "scipy", "highspy", "clarabel", "typer", "sklearn", "pyspark"} & set(loaded)
+
+
+def test_a_fit_loads_only_what_it_needs():
+    """What else can be done with a mapping, files and other solvers are loaded when they are asked for."""
+    code = """
+import sys
+import evenhand as eh
+import pandas as pd
+
+frame = pd.DataFrame({"sex": ["f", "m"] * 20, "age": [1, 1, 2, 2] * 10, "hired": [0, 1, 0, 1, 1, 1, 0, 1] * 5})
+costs = eh.Distortion({"hired": eh.Ordinal(step=1)})
+bounds = {"parity": eh.PairwiseParity(0.1), "budget": eh.ExpectedDistortion(0.9)}
+eh.fit(eh.Problem(protected=["sex"], features=["age"], outcome="hired", distortion=costs, **bounds), frame)
+print(*(name for name in sys.modules if name.split(".")[0] == "evenhand"))
+"""
+    loaded = run(code).stdout.split()
+    assert "evenhand.optimum" in loaded
+    assert len(loaded) <= MOST_LOADED, loaded
 
 
 def test_extras_are_optional(tmp_path):

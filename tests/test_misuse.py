@@ -293,7 +293,7 @@ def bend(p, r):
 
 NOWHERE = {"to": None, "changes": None, "frequencies": None}
 PLAIN = {"mark": None, "formulas": "keep", "manifest": None}
-DRAWN = {"seed": 0, "unseen": "keep", "missing": "level", "restore": "sample"}
+DRAWN = {"draws": None, "seed": 0, "unseen": "keep", "missing": "level", "restore": "sample"}
 TOLD = {"progress": lambda stage, share: None}
 
 VALID: dict[str, Callable[[World], Call]] = {
@@ -553,7 +553,13 @@ VALID: dict[str, Callable[[World], Call]] = {
     "Manifest.seen_from": lambda w: (w.manifest.seen_from, {"folder": str(w.folder)}),
     "using": lambda w: (eh.using, {"memory": "1GB", "threads": 1, "spill": w.folder, "unpacked": "1GB"}),
     "Certificate.as_dict": lambda w: (w.mapping.certificate.as_dict, {}),
+    "Counts.over": lambda w: (w.counts.over, {"axes": "dx"}),
+    "Counts.share_of_new_cells": lambda w: (w.counts.share_of_new_cells, {"axes": "xy"}),
     # The mapping.
+    "Draws": lambda w: (
+        eh.Draws,
+        {"seed": 0, "key": "id", "draw": "independent", "unseen": "keep", "missing": "level", "restore": "sample"},
+    ),
     "Mapping.release": lambda w: (
         w.mapping.release,
         {"frame": w.frame, "key": "id", "draw": "independent", **NOWHERE, **PLAIN, **DRAWN, **TOLD},
@@ -587,9 +593,10 @@ VALID: dict[str, Callable[[World], Call]] = {
         lambda **row: w.mapping.person(row, mode="release", key="id"),
         w.frame.iloc[0].to_dict(),
     ),
-    "Mapping.explain": lambda w: (
-        w.mapping.explain,
+    "explain": lambda w: (
+        eh.explain,
         {
+            "mapping": w.mapping,
             "row": w.frame.iloc[0].to_dict(),
             "beside": w.frame.iloc[100].to_dict(),
             "mode": "release",
@@ -597,8 +604,9 @@ VALID: dict[str, Callable[[World], Call]] = {
             "missing": "level",
         },
     ),
+    "Mapping.explain": lambda w: (w.mapping.explain, {"row": w.frame.iloc[0].to_dict(), "mode": "release"}),
     "Mapping.explain:values": lambda w: (lambda **row: str(w.mapping.explain(row)), w.frame.iloc[0].to_dict()),
-    "Mapping.explaining": lambda w: (w.mapping.explaining, {"mode": "apply", "unseen": "keep", "missing": "level"}),
+    "Mapping.mode": lambda w: (w.mapping.mode, {"mode": "apply", "unseen": "keep", "missing": "level"}),
     "Audit.sentences": lambda w: (w.mapping.audit().sentences, {}),
     "Audit.to_json": lambda w: (w.mapping.audit().to_json, {}),
     "Audit.to_markdown": lambda w: (w.mapping.audit().to_markdown, {}),
@@ -617,17 +625,27 @@ VALID: dict[str, Callable[[World], Call]] = {
     "Frontier.sentences": lambda w: (eh.frontier(w.problem, w.counts, [0.3]).sentences, {}),
     "Frontier.to_json": lambda w: (eh.frontier(w.problem, w.counts, [0.3]).to_json, {}),
     "Frontier.to_markdown": lambda w: (eh.frontier(w.problem, w.counts, [0.3]).to_markdown, {}),
-    "Mapping.audit": lambda w: (
-        w.mapping.audit,
-        {"table": w.frame, "weights": "w", "frequencies": None, "missing": "error", "unseen": "keep", **TOLD},
+    "audit": lambda w: (
+        eh.audit,
+        {
+            "mapping": w.mapping,
+            "table": w.frame,
+            "weights": "w",
+            "frequencies": None,
+            "missing": "error",
+            "unseen": "keep",
+            **TOLD,
+        },
     ),
+    "Mapping.audit": lambda w: (w.mapping.audit, {"table": w.frame, "weights": "w", "missing": "error"}),
     "Mapping.audit:file": lambda w: (
         w.mapping.audit,
         {"table": w.file, "weights": "w", "frequencies": None, "missing": "level", **TOLD},
     ),
-    "Mapping.monitor": lambda w: (
-        w.mapping.monitor,
+    "monitor": lambda w: (
+        eh.monitor,
         {
+            "mapping": w.mapping,
             "table": w.frame,
             "weights": "w",
             "frequencies": None,
@@ -640,6 +658,7 @@ VALID: dict[str, Callable[[World], Call]] = {
             **TOLD,
         },
     ),
+    "Mapping.monitor": lambda w: (w.mapping.monitor, {"table": w.frame, "confidence": 0.9}),
     "Mapping.monitor:file": lambda w: (
         w.mapping.monitor,
         {"table": w.file, "weights": "w", "frequencies": None, "missing": "level", **TOLD},
@@ -654,7 +673,6 @@ VALID: dict[str, Callable[[World], Call]] = {
         {"table": w.frame, "original": w.frame, "weights": "w", "frequencies": None, "missing": "error", **TOLD},
     ),
     "Mapping.prices": lambda w: (w.mapping.prices, {}),
-    "Mapping.predictor": lambda w: (w.mapping.predictor, {}),
     "Mapping.proof": lambda w: (w.mapping.proof, {"path": w.folder / "other.proof"}),
     "Mapping.save": lambda w: (w.mapping.save, {"path": w.folder / "other.eh"}),
     "Mapping.load": lambda w: (eh.Mapping.load, {"path": w.mapping_file}),
@@ -687,6 +705,7 @@ VALID: dict[str, Callable[[World], Call]] = {
         w.mapping.possibilities,
         {
             "frame": w.frame,
+            "draws": None,
             "mode": "apply",
             "restore": "midpoint",
             "row_column": "row",
@@ -700,6 +719,7 @@ VALID: dict[str, Callable[[World], Call]] = {
         {
             "frame": w.frame,
             "weights": "w",
+            "draws": None,
             "frequencies": None,
             "weight_column": "weight",
             "unseen": "keep",
@@ -715,6 +735,7 @@ VALID: dict[str, Callable[[World], Call]] = {
         {
             "frame": w.file,
             "weights": "w",
+            "draws": None,
             "frequencies": None,
             "weight_column": "weight",
             "unseen": "keep",
@@ -753,11 +774,11 @@ VALID: dict[str, Callable[[World], Call]] = {
         {"kind": "changes", "most": 5, "most_groups": 5, "hide_below": 0, "title": "title"},
     ),
     "Predictor.predict": lambda w: (
-        w.mapping.predictor().predict,
+        w.mapping.predictor.predict,
         {"frame": w.frame, "unseen": "keep", "missing": "level"},
     ),
     "Predictor.predict_proba": lambda w: (
-        w.mapping.predictor().predict_proba,
+        w.mapping.predictor.predict_proba,
         {"frame": w.frame, "unseen": "keep", "missing": "level"},
     ),
     "Theory.advantage": lambda w: (w.mapping.theory.advantage, {}),

@@ -54,7 +54,7 @@ def frames(names):
         "held out": held.rates, "held out pairs": held.comparisons, "small": theory.small_groups().frame,
         "applying": theory.applying().frame, "advantage": theory.advantage().frame,
         "bootstrap": theory.bootstrap(resamples=20).rates, "spread": theory.draw_spread(releases=20).rates,
-        "model": mapping.model_rates(table), "predictor": mapping.predictor().table,
+        "model": mapping.model_rates(table), "predictor": mapping.predictor.table,
     }  # fmt: skip
 
 

@@ -47,6 +47,9 @@ _HOMES = {
     "mapping": ["Mapping"],
     "findings.feasibility": ["identity_from", "smallest_budget_factor", "smallest_parity_bound"],
     "fitting": ["fit"],
+    "tables.transforming": ["Draws"],
+    "evaluation": ["audit", "monitor"],
+    "explanation": ["explain"],
     "use.estimator": ["OptimizedPreprocessor", "PreprocessedClassifier", "ShieldedClassifier"],
     "use.scoring": ["out_of_fold"],
     "diagnosis": ["Diagnosis", "diagnose"],
@@ -71,6 +74,9 @@ if TYPE_CHECKING:
     from evenhand.errors import SpecError as SpecError
     from evenhand.errors import StorageError as StorageError
     from evenhand.errors import TimeLimitError as TimeLimitError
+    from evenhand.evaluation import audit as audit
+    from evenhand.evaluation import monitor as monitor
+    from evenhand.explanation import explain as explain
     from evenhand.findings.audit import Audit as Audit
     from evenhand.findings.feasibility import identity_from as identity_from
     from evenhand.findings.feasibility import smallest_budget_factor as smallest_budget_factor
@@ -95,6 +101,7 @@ if TYPE_CHECKING:
     from evenhand.spec.registry import *  # noqa: F403
     from evenhand.spec.sign_off import SignOff as SignOff
     from evenhand.tables import count as count
+    from evenhand.tables.transforming import Draws as Draws
     from evenhand.use.bundle import Bundle as Bundle
     from evenhand.use.bundle import bundle as bundle
     from evenhand.use.comparing import Comparison as Comparison

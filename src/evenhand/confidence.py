@@ -17,23 +17,29 @@ from evenhand.arrays import Numbers, round_up
 from evenhand.data.counts import Counts
 from evenhand.errors import DataError, InfeasibleError, SolverError, TimeLimitError
 from evenhand.findings.assurance import (
+    Assurance,
     Sides,
+    answered,
     exceeding,
     parts_of,
     quantile,
     rates_compared,
     refuse_small,
+    refuse_tiny,
 )
 from evenhand.findings.feasibility import parity_edge
 from evenhand.folds import Fold
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import outcome_by_source
+from evenhand.mapping import Mapping
 from evenhand.optimize.compile import Compiled, compile_again, compile_problem
 from evenhand.optimize.solve import Clock, solve
 from evenhand.optimize.solve.edges import is_feasible
 from evenhand.optimize.tabulate import tabulated
-from evenhand.resources import Progress, silent
-from evenhand.spec import Margin, Margins, Problem, comparisons, with_margins
+from evenhand.optimum import optimal
+from evenhand.resources import Progress, part_of, silent
+from evenhand.spec import Problem, comparisons
+from evenhand.spec.margins import Margin, Margins, with_margins
 from evenhand.tolerances import SAME_PROBABILITY
 
 ROUNDS = 3
@@ -41,6 +47,9 @@ ROUNDS = 3
 
 SETTLED = 0.05
 """Margins that change by less than this share of a standard error are settled."""
+
+PLAIN_SHARE, FOLDS_SHARE, LAST_SHARE = 0.1, 0.8, 0.9
+"""Of a fit: until the optimum without confidence is found, until the margins are, and until they are met."""
 
 MOST_DOUBLINGS, HALVINGS = 24.0, 8
 """Of the number of people: more are none that anybody could find; and how often it is narrowed down."""
@@ -296,3 +305,43 @@ def _answered(problem: Problem, counts: Counts, stray: Strayed, z: float, times:
             return True
         expected, z = expected.widened(own), max(z, quantile(error, own.reach))
     return False
+
+
+def fit_confident(problem: Problem, counts: Counts, folds: Sequence[Fold], clock: Clock, report: Progress) -> Mapping:
+    """Fit with margins for the confidence that a problem asks for, found from folds of its table."""
+    confidence = problem.confidence
+    assert confidence is not None
+    error = 1 - confidence
+    parts = parts_of(problem, counts)
+    for part in parts:
+        refuse_tiny(part, counts)
+    # Bounds that cannot be met at all are refused first; and the optimum without confidence tells what it costs.
+    plain = optimal(problem, counts, clock, part_of(report, 0.0, PLAIN_SHARE))
+    for part in parts:
+        refuse_small(part, counts, outcome_by_source(counts, plain.kernel))
+    if problem.conditional is not None:
+        # A model is asked once, about everybody; folds have no cells that the table lacks.
+        problem = replace(problem, conditional=plain.problem.conditional)
+    stray, z = Trials(problem, counts, folds, clock, part_of(report, PLAIN_SHARE, FOLDS_SHARE)).settled()
+    last_part = part_of(report, FOLDS_SHARE, LAST_SHARE)
+    for last in (False, False, True):
+        try:
+            mapping = optimal(with_margins(problem, stray.margins(z)), counts, clock, last_part)
+        except InfeasibleError as refused:
+            raise not_enough_people(problem, counts, stray, z, clock, refused) from None
+        own = stray.of_mapping(counts, mapping.kernel)
+        if last or enough(own, error):
+            break
+        # Where the mapping of the whole table strays further than those of the folds, its own errors count; at last
+        # a union over all lines, whatever room they have.
+        stray = stray.widened(own)
+        z = max(z, quantile(error, own.reach))
+    most = allowed(problem, counts, stray, z, clock)
+    if most < math.inf:
+        z = answered(z, most)
+        mapping = optimal(with_margins(problem, stray.margins(z)), counts, clock, part_of(report, LAST_SHARE, 1.0))
+    margins = stray.margins(z)
+    stated, without = plain.problem, plain.objective
+    promised = Assurance(stated, counts, mapping.kernel, confidence, margins, stray.leaning, without)
+    certificate = replace(mapping.certificate, without_confidence=without)
+    return replace(mapping, problem=stated, certificate=certificate, assurance=promised)

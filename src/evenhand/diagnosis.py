@@ -22,7 +22,7 @@ from evenhand.findings.feasibility import budget_edge, parity_edge, raised
 from evenhand.findings.infeasibility import Conflict, conflict
 from evenhand.findings.prices import Prices
 from evenhand.findings.simpson import paradox_notes
-from evenhand.fitting import begin, fitted_as_asked, part_of, warn_of_bounds
+from evenhand.fitting import begin, fit_counted, warn_of_bounds
 from evenhand.mapping import Mapping
 from evenhand.optimize.certificate import bounding
 from evenhand.optimize.compile import compile_problem
@@ -30,7 +30,7 @@ from evenhand.optimize.solve import Clock
 from evenhand.optimize.tabulate import tabulated
 from evenhand.render.finding import Finding
 from evenhand.render.section import Fact, Note, Section
-from evenhand.resources import Progress, heeding
+from evenhand.resources import Progress, heeding, part_of
 from evenhand.spec import Parity, Problem, weighted_by, weighting_of
 from evenhand.spec.margins import widest
 from evenhand.tolerances import SHOWN_FROM
@@ -189,7 +189,7 @@ def diagnose(
     warn_of_bounds(problem.parity)
     with heeding(clock.check):
         try:
-            mapping = fitted_as_asked(problem, counts, frame, weighting, clock, part_of(report, 0.0, 0.5))
+            mapping = fit_counted(problem, counts, frame, weighting, clock, part_of(report, 0.0, 0.5))
         except NotSure as error:
             found = _infeasible(error.problem, counts, clock, error.reason, report)
             margins = Note("diagnosis.margins", {"widest": widest(error.problem)})
@@ -202,7 +202,7 @@ def diagnose(
 
 def _feasible(problem: Problem, counts: Counts, mapping: Mapping, clock: Clock, report: Progress) -> Diagnosis:
     edge, factor = None, None
-    if not problem.alternates:
+    if problem.suppression.convex:
         edge, factor = _edges(mapping.certified, counts, clock, report, floors=False)
     report("finding what each bound costs", 0.95)
     prices, budgets = mapping.prices() if mapping.has_prices else None, _limits(problem, factor)
@@ -355,7 +355,7 @@ def _golden(
 def _why(
     asked: Problem, why: Conflict, bound: float | None, factor: float | None, cheapest: dict[str, float] | None
 ) -> Iterator[Note]:
-    if asked.alternates:
+    if not asked.suppression.convex:
         yield Note("diagnosis.not_even_seeing")
     yield Note("diagnosis.infeasible")
     yield from why.notes

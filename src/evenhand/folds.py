@@ -20,7 +20,7 @@ from evenhand.engines import AnyTable, learn_in_pieces, rows_in_memory
 from evenhand.errors import DataError, EvenhandWarning
 from evenhand.kernel import Kernel
 from evenhand.kernel.strangers import strangers
-from evenhand.spec import Problem, outcome_given_features
+from evenhand.spec import Problem
 from evenhand.tables import Levelled, Piece, cells, order_by_content, take
 from evenhand.tables.transforming import Transformer, train_mode
 
@@ -63,11 +63,8 @@ class Fold:
 
 
 def _mode(problem: Problem, counts: Counts, kernel: Kernel) -> Transformer:
-    conditional = None
-    if problem.suppresses:
-        conditional = outcome_given_features(problem.conditional, counts, counts.features.cells)
-    policies = strangers(problem, counts, kernel, conditional)
-    return train_mode(counts, kernel, blind=problem.blind, policies=policies)
+    policies = strangers(problem, counts, kernel, problem.suppression.conditional(counts))
+    return train_mode(counts, kernel, problem.reads, policies=policies)
 
 
 def expected_outcomes(mode: Transformer, d: Cells, x: Cells, y: Cells) -> Numbers:
@@ -85,7 +82,7 @@ def expected_outcomes(mode: Transformer, d: Cells, x: Cells, y: Cells) -> Number
         mode.fitted.probability,
         len(mode.fitted) * domain.y.size,
     ).reshape(-1, domain.y.size)
-    found[known] = fitted[mode.rows[place[known]]]
+    found[known] = fitted[place[known]]
     new = np.flatnonzero(~known)
     if others is None or not len(new):
         return found
@@ -105,7 +102,7 @@ def folds_of(
 ) -> tuple[Fold, ...]:
     """Deal the people of a table, of which these are the counts."""
     if problem.cells is None:
-        return tuple(_counted(counts, elsewhere=not problem.blind))
+        return tuple(_counted(counts, elsewhere="d" in problem.reads))
     if isinstance(table, Counts):
         raise DataError(
             f"confidence: {type(problem.cells).__name__} must be learned anew within folds of the table, which counts "
@@ -173,4 +170,4 @@ def _learn(problem: Problem, counts: Counts, rows: Piece, d: Cells, y: Cells, *,
         # What is remarkable about the columns was said of the whole table.
         warnings.simplefilter("ignore", EvenhandWarning)
         found = learn_in_pieces(problem, levelled, lambda: [rows], text=text).counts(problem)
-    return replace(found, elsewhere=not problem.blind)
+    return replace(found, elsewhere="d" in problem.reads)

@@ -268,3 +268,8 @@ def in_blocks(size: int, work: Callable[[slice], R], block: int = BLOCK) -> list
     """Work on blocks of rows that stay in the cache, on every core; NumPy lets go of the interpreter meanwhile."""
     # A table without rows is one empty block.
     return each_of([slice(first, min(first + block, size)) for first in range(0, max(size, 1), block)], work)
+
+
+def part_of(report: Progress, first: float, last: float) -> Progress:
+    """Tell of a part of the work, between two shares of the whole."""
+    return lambda stage, share: report(stage, first + (last - first) * share)

@@ -297,7 +297,8 @@ def _assemble(document: dict[str, Any], arrays: Arrays) -> Stored:
     if not isinstance(history, list) or any(isinstance(step, bool | str) for step in history):
         raise StorageError("the history of the claimed certificate makes no sense")
     # Written so that a NaN is refused.
-    if history and not (problem.alternates and np.all(np.isfinite(history)) and np.all(np.diff(history) <= 0)):
+    falls = np.all(np.isfinite(history)) and np.all(np.diff(history) <= 0)
+    if history and (problem.suppression.convex or not falls):
         raise StorageError("only an alternating minimisation has a history, and it never rises")
     described = document["assurance"]
     if (described is None) != (problem.confidence is None):

@@ -28,6 +28,12 @@ def test_what_it_writes_can_be_fitted(folder, inside):
     assert inside("fit", "own.toml", "people.csv").returncode == 0
 
 
+def test_a_process_ends_without_a_word_on_the_error_stream(folder):
+    """DuckDB writes a page there about what is never collected."""
+    result = evenhand("init", "people.csv", "--protected", "group", "--outcome", "hired", "--out", "q.toml", cwd=folder)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
 def test_the_features_that_were_asked_for(folder, inside):
     frame = small_frame().assign(region=["north", "south"] * 100, age=range(20, 220))
     frame.to_csv(folder / "wide.csv", index=False)

@@ -9,7 +9,7 @@ from families import small_frame, small_problem
 from fits import shared_fit
 
 import evenhand as eh
-from evenhand.findings.coverage import fitted_coverage, new_cells_share
+from evenhand.findings.coverage import fitted_coverage
 
 
 def test_the_fitted_table():
@@ -33,9 +33,9 @@ def test_new_people_are_those_who_are_alone_in_their_cell():
     )
     rows = list(frame.itertuples(index=False, name=None))
     new = sum(row not in rows[:i] + rows[i + 1 :] for i, row in enumerate(rows))
-    assert new_cells_share(eh.count(problem, frame)) == pytest.approx(new / 150)
+    assert eh.count(problem, frame).share_of_new_cells() == pytest.approx(new / 150)
     # It is people who are counted, whatever they weigh.
-    assert new_cells_share(eh.count(problem, frame.assign(w=0.3), weights="w")) == pytest.approx(new / 150)
+    assert eh.count(problem, frame.assign(w=0.3), weights="w").share_of_new_cells() == pytest.approx(new / 150)
     blind = sum(row[1:] not in [each[1:] for each in rows[:i] + rows[i + 1 :]] for i, row in enumerate(rows))
     assert blind < new
-    assert new_cells_share(eh.count(problem, frame), blind=True) == pytest.approx(blind / 150)
+    assert eh.count(problem, frame).share_of_new_cells("xy") == pytest.approx(blind / 150)

@@ -1,9 +1,15 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from families import small_frame, small_problem
+from fits import shared_fit
 from scipy.stats import chisquare
 
 import evenhand as eh
-from evenhand.kernel import Kernel, for_apply, gather, identity
+from evenhand.data.counts import Counts
+from evenhand.data.domain import Domain, Role, Variable
+from evenhand.kernel import Kernel, gather, identity, project
 from evenhand.kernel.draws import DRAW_BITS, seeded_draws
 from evenhand.kernel.stochastic import LARGEST_GUIDE
 
@@ -87,7 +93,7 @@ def test_apply_mode_is_the_mixture_over_outcomes(adult_mapping):
 
 
 def test_apply_rows_sum_to_one(adult_mapping):
-    kernel = for_apply(adult_mapping.kernel, adult_mapping.counts)
+    kernel = project(adult_mapping.kernel, adult_mapping.counts, "dx", "x")
     assert np.bincount(kernel.rows, weights=kernel.probability) == pytest.approx(np.ones(len(kernel)), abs=1e-12)
 
 
@@ -142,3 +148,81 @@ def test_released_rows_match_the_kernel(compas, compas_mapping):
     assert statistic < freedom + 4 * np.sqrt(2 * freedom)
     assert (merged["probability"] < 1).sum() > 50
     assert isinstance(compas_mapping, eh.Mapping)
+
+
+AXES = ["", "d", "x", "y", "dx", "dy", "xy", "dxy"]
+SIZES = {"d": 3, "x": 4, "y": 2}
+
+
+def random_mapping(seed):
+    """Random counts over some cells of a domain, and P(x̂, ŷ | d, x, y), dense and as a kernel."""
+    rng = np.random.default_rng(seed)
+    names = {"d": Role.PROTECTED, "x": Role.FEATURE, "y": Role.OUTCOME}
+    domain = Domain.of(Variable(name, role, tuple(range(SIZES[name])), True) for name, role in names.items())
+    weight = np.where(rng.random((3, 4, 2)) < 0.7, rng.integers(1, 9, (3, 4, 2)), 0).astype(float)
+    weight[0, 0, 0] = 1
+    counts = Counts.of(domain, *(axis.ravel() for axis in np.indices(weight.shape)), weight.ravel())
+    dense = rng.random((3, 4, 2, 4, 2)) * (rng.random((3, 4, 2, 4, 2)) < 0.6) + 1e-3
+    dense /= dense.sum(axis=(3, 4), keepdims=True)
+    rows = dense[counts.d, counts.x, counts.y].reshape(len(counts), -1)
+    row, target = np.nonzero(rows)
+    return counts, weight / weight.sum(), dense, gather(row, target, rows[row, target], len(rows))
+
+
+@pytest.mark.parametrize("reads", AXES)
+@pytest.mark.parametrize("seed", range(5))
+def test_counts_over_some_axes_are_sums_over_the_others(seed, reads):
+    counts, p, _, _ = random_mapping(seed)
+    expected = np.einsum(f"dxy->{reads}", p)
+    over = counts.over(reads)
+    assert np.all(np.diff(over.cells) > 0)
+    cells = counts.domain.split(reads, over.cells)
+    assert expected[tuple(cells[axis] for axis in reads)] == pytest.approx(over.probability)
+    assert len(over.cells) == np.count_nonzero(expected)
+    own = {"d": counts.d, "x": counts.x, "y": counts.y}
+    assert np.array_equal(over.cells[over.of_source], counts.domain.number(reads, own))
+
+
+@pytest.mark.parametrize("writes", ["", "x", "y", "xy"])
+@pytest.mark.parametrize("reads", AXES)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_projected_kernel_is_a_mean_over_what_is_not_read_and_a_sum_over_what_is_not_written(seed, reads, writes):
+    """So apply mode reads ``"dx"`` and writes ``"x"``, section 3.4; what reads no label leaves out ``"y"``."""
+    counts, p, dense, kernel = random_mapping(seed)
+    upper = writes.upper()
+    joint = np.einsum(f"dxy,dxyXY->{reads}{upper}", p, dense)
+    mass = np.einsum(f"dxy->{reads}", p)
+    found = project(kernel, counts, reads, writes)
+    assert len(found) == len(counts.over(reads).cells)
+    read = counts.domain.split(reads, counts.over(reads).cells[found.rows])
+    written = counts.domain.split(writes, found.targets)
+    at = tuple(read[axis] for axis in reads)
+    expected = joint[(*at, *(written[axis] for axis in writes))] / mass[at]
+    assert expected == pytest.approx(found.probability)
+    assert np.bincount(found.rows, weights=found.probability) == pytest.approx(np.ones(len(found)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_blind_mapping_is_its_own_projection_over_the_groups(seed):
+    counts, _, dense, _ = random_mapping(seed)
+    alike = dense[:1].repeat(3, axis=0)[counts.d, counts.x, counts.y].reshape(len(counts), -1)
+    row, target = np.nonzero(alike)
+    blind = gather(row, target, alike[row, target], len(alike))
+    found, records = project(blind, counts, "xy"), counts.over("xy")
+    own = np.zeros((len(counts), alike.shape[1]))
+    for source, record in enumerate(records.of_source):
+        entry = slice(*found.starts[record : record + 2])
+        own[source, found.targets[entry]] = found.probability[entry]
+    assert own == pytest.approx(alike)
+
+
+def test_what_is_read_decides_the_rows_of_both_modes():
+    problem, frame = small_problem(), small_frame()
+    for blind, reads in ((False, "dxy"), (True, "xy")):
+        wide = replace(problem, blind=blind, parity=[eh.PairwiseParity(1.0)])
+        mapping = shared_fit(wide, frame)
+        assert mapping.problem.reads == reads
+        for mode, axes in ((mapping.release_mode, reads), (mapping.apply_mode, reads.replace("y", ""))):
+            assert mode.reads == mapping.counts.domain.axes(axes)
+            assert np.array_equal(mode.sources, mapping.counts.over(axes).cells)
+            assert len(mode.fitted) == len(mode.sources)

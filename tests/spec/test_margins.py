@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import evenhand as eh
-from evenhand.spec import Margin, WithMargin, comparisons, with_margins
+from evenhand.spec import comparisons
+from evenhand.spec.margins import Margin, WithMargin, with_margins
 
 DISTANCES = [eh.Ratio(), eh.Difference(), eh.LogRatio(), eh.FourFifths(1)]
 SIZE = 400

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import evenhand as eh
-from evenhand.spec import nest
+from evenhand.spec.nesting import nest
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from fits import shared_fit
 
 import evenhand as eh
 from evenhand import tables
+from evenhand.tables.keys import key_texts
 
 FRAMES = {
     "pandas": lambda frame: frame,
@@ -223,13 +224,13 @@ def test_keys_have_one_text_in_every_library(kind, arrow, monkeypatch):
     else:
         monkeypatch.setitem(sys.modules, "pyarrow", None)
     for frame in frames:
-        found = tables.key_texts(tables.read(frame), "k")
+        found = key_texts(tables.read(frame), "k")
         assert [found[place].decode() for place in range(len(found))] == texts
 
 
 def test_a_key_that_is_no_unicode():
     with pytest.raises(eh.DataError, match=r"the key 'k' holds .* not Unicode"):
-        tables.key_texts(tables.read(pd.DataFrame({"k": pd.Series(["\ud800", "b"], dtype=object)})), "k")
+        key_texts(tables.read(pd.DataFrame({"k": pd.Series(["\ud800", "b"], dtype=object)})), "k")
 
 
 class TestWhatLibrariesKeep:

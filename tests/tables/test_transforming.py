@@ -23,7 +23,7 @@ from evenhand import tables
 from evenhand.data.counts import Counts
 from evenhand.data.domain import MISSING, Domain, Role, Variable
 from evenhand.resources import in_blocks
-from evenhand.spec import Nest
+from evenhand.spec.nesting import Nest
 from evenhand.tables import transforming, writing
 from evenhand.tables.transforming import How, train_mode
 
@@ -928,7 +928,7 @@ class TestMissingWhereTheFittedTableHadNone:
         return {
             "apply": mapping.apply, "release": mapping.release, "audit": mapping.audit, "realised": mapping.realised,
             "possibilities": mapping.possibilities, "expand": mapping.expand, "holdout": mapping.theory.holdout,
-            "model_rates": mapping.model_rates, "predictor": mapping.predictor().predict_proba,
+            "model_rates": mapping.model_rates, "predictor": mapping.predictor.predict_proba,
         }  # fmt: skip
 
     @pytest.mark.slow(keep=2)
@@ -1061,7 +1061,7 @@ def test_a_warning_names_the_line_that_called(tmp_path):
         lambda: mapping.apply(new),
         lambda: mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv"),
         lambda: mapping.possibilities(new),
-        lambda: mapping.predictor().predict_proba(new),
+        lambda: mapping.predictor.predict_proba(new),
     ):
         with pytest.warns(eh.EvenhandWarning, match="5 of 5 rows") as told:
             call()

@@ -11,7 +11,6 @@ from families import random_problem, random_table, small_frame, small_problem
 from fits import shared_fit
 
 import evenhand as eh
-from evenhand.findings.coverage import new_cells_share
 
 
 def berkeley(**changes):
@@ -83,7 +82,7 @@ def test_every_statement_is_that_of_the_repeated_table(seed):
     assert statements(own) == statements(other)
     assert eh.diagnose(problem, table, frequencies="n").sentences() == eh.diagnose(problem, rows).sentences()
     assert eh.smallest_parity_bound(problem, table, frequencies="n") == eh.smallest_parity_bound(problem, rows)
-    assert new_cells_share(own.counts) == new_cells_share(other.counts)
+    assert own.counts.share_of_new_cells() == other.counts.share_of_new_cells()
     assert own.monitor(table).sentences() == other.monitor(rows).sentences()
     same_audit(own.audit(table), other.audit(rows))
     expanded = (each.expand(of).groupby(list("dy"))["weight"].sum() for each, of in ((own, table), (other, rows)))
@@ -255,7 +254,7 @@ def test_berkeley_is_of_4526_people():
     table = admissions()
     mapping = eh.fit(berkeley(), table.reset_index(names="Unnamed: 0"), frequencies="Freq")
     assert mapping.audit().groups["weight"].tolist() == [1835, 2691]
-    assert new_cells_share(mapping.counts) < 0.01
+    assert mapping.counts.share_of_new_cells() < 0.01
     summary = eh.report_on(mapping, trace=False).summary
     assert (summary["table"]["people"], summary["table"]["weighed"]) == (4526, False)
     released = mapping.release(table, seed=0)

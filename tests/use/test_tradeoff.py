@@ -300,7 +300,7 @@ def test_a_solver_that_fails_leaves_the_point_unsolved(tight, compas, monkeypatc
         raise eh.SolverError("it stopped")
 
     monkeypatch.setattr(module, "solve_along", lambda programs, clock: (None for _ in programs))
-    monkeypatch.setattr(module, "fitted_as_asked", fails)
+    monkeypatch.setattr(module, "fit_counted", fails)
     found = frontier(tight, compas.counts, bounds=[0.1, 0.3, 0.7])
     assert found.frame["status"].tolist() == ["infeasible", "unsolved", "optimal"]
     assert sentence(found.notes[-1]) == "bound 0.3: it stopped"

@@ -64,6 +64,8 @@ def init(
     as_json: JsonOption = False,
 ) -> None:
     """Propose a problem for a table: a commented TOML file to read, change and fit."""
+    # First of all: DuckDB complains at the end of what was there before, which is never collected.
+    screen.load()
     from evenhand.engines import Source
     from evenhand.spec import CsvFormat
 
@@ -75,7 +77,6 @@ def init(
     # A table that is not there is complained of before a problem that is.
     Source.of(table, csv)
     with writing(force, out):
-        screen.load()
         from evenhand.data.weighting import Weighting
         from evenhand.use.proposal import propose
 

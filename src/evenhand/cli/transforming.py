@@ -154,7 +154,8 @@ def release(
 ) -> None:
     """Train mode: write a table with features and outcome drawn anew, for training or publication."""
     options = {
-        "seed": seed, "key": key, "draw": draw, "restore": restore, "mark": mark, "formulas": formulas,
+        "seed": "default" if seed is None else seed, "key": key, "draw": draw, "restore": restore, "mark": mark,
+        "formulas": formulas,
         **asked(missing, unseen),
     }  # fmt: skip
     given = counting(weights, frequencies)

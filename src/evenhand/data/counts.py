@@ -18,6 +18,9 @@ from evenhand.data.weighting import SURVEY, Unit
 from evenhand.errors import DataError
 from evenhand.tolerances import SAME_WEIGHT
 
+AXES = ("", "d", "x", "y", "dx", "dy", "xy", "dxy")
+"""The sets of axes onto which counts can be projected."""
+
 SCALE = "multiply all weights by the same number, which changes nothing else"
 
 
@@ -174,14 +177,31 @@ class Counts:
         """The numbers of the source cells in D × X × Y, ascending."""
         return self.domain.dxy(self.d, self.x, self.y)
 
-    def _marginal(self, cells: Cells) -> Marginal:
-        distinct, of_source = np.unique(cells, return_inverse=True)
-        return Marginal(distinct, sums(of_source, self.probability), of_source)
-
     @cached_property
+    def _projected(self) -> dict[str, Marginal]:
+        return {}
+
+    def over(self, axes: str) -> Marginal:
+        """Return the projection onto some of the axes D, X and Y, such as ``"dx"``: what is left is summed over.
+
+        Examples
+        --------
+        >>> import evenhand as eh
+        >>> counts = eh.datasets.load("compas").counts
+        >>> [len(counts.over(axes).cells) for axes in ("", "d", "xy", "dxy")]
+        [1, 4, 36, 142]
+        """
+        check.one_of("axes", axes, AXES)
+        if axes not in self._projected:
+            cells = self.domain.number(axes, {"d": self.d, "x": self.x, "y": self.y})
+            distinct, of_source = np.unique(cells, return_inverse=True)
+            self._projected[axes] = Marginal(distinct, sums(of_source, self.probability), of_source)
+        return self._projected[axes]
+
+    @property
     def groups(self) -> Marginal:
         """The marginal p(d) over the groups that occur."""
-        return self._marginal(self.d)
+        return self.over("d")
 
     @cached_property
     def group_weight(self) -> Numbers:
@@ -215,20 +235,29 @@ class Counts:
         """How many people each group that occurs has."""
         return self.unweighted.group_weight
 
-    @cached_property
+    @property
     def features(self) -> Marginal:
         """The marginal p(x)."""
-        return self._marginal(self.x)
+        return self.over("x")
 
-    @cached_property
+    @property
     def records(self) -> Marginal:
         """The marginal p(x, y) over cells of X × Y."""
-        return self._marginal(self.domain.xy(self.x, self.y))
+        return self.over("xy")
 
-    @cached_property
+    @property
     def people_before_outcome(self) -> Marginal:
         """The marginal p(d, x): what is known of a person before the outcome."""
-        return self._marginal(self.domain.dx(self.d, self.x))
+        return self.over("dx")
+
+    def share_of_new_cells(self, axes: str = "dxy") -> float:
+        """Return the share of new people who will be in a cell over some axes that nobody had.
+
+        Estimated out of fold, with one person in each: the people who would be in a new cell if they had come last are
+        those who are in theirs alone.
+        """
+        people = sums(self.over(axes).of_source, self.unweighted.weight)
+        return float((people == 1).sum() / people.sum())
 
     @cached_property
     def outcome(self) -> Numbers:

@@ -307,6 +307,17 @@ class Axis:
         return in_words(self.labels(cell))
 
 
+def among(axes: str, kept: str) -> str:
+    """Return those of some axes that are among others, by their letters.
+
+    Examples
+    --------
+    >>> among("dxy", "dy"), among("xy", "dx")
+    ('dy', 'x')
+    """
+    return "".join(axis for axis in axes if axis in kept)
+
+
 @dataclass(frozen=True)
 class Domain:
     """The axes D, X and Y.
@@ -358,6 +369,24 @@ class Domain:
                 return variable
         names = [v.name for v in self.variables]
         raise SpecError(f"no column {name!r} in this domain {names}.{did_you_mean(name, names)}")
+
+    def axes(self, names: str) -> tuple[Axis, ...]:
+        """Return some of the axes D, X and Y, by their letters."""
+        return tuple(getattr(self, name) for name in names)
+
+    def number(self, axes: str, cells: Mapping[str, Cells]) -> Cells:
+        """Join the cells on some axes into numbers over these; over none, everybody is number 0."""
+        number: Cells = np.zeros_like(next(iter(cells.values())), dtype=np.int64)
+        for name, axis in zip(axes, self.axes(axes), strict=True):
+            number = number * axis.size + cells[name]
+        return number
+
+    def split(self, axes: str, number: Cells) -> dict[str, Cells]:
+        """Undo :meth:`number`: return the cell on each of these axes."""
+        cells: dict[str, Cells] = {}
+        for name in reversed(axes):
+            number, cells[name] = np.divmod(number, getattr(self, name).size)
+        return cells
 
     def xy(self, x: Cells, y: Cells) -> Cells:
         return x * self.y.size + y

@@ -30,13 +30,12 @@ from evenhand.engines.waiting import beside
 from evenhand.errors import DataError, Option
 from evenhand.resources import Progress, current, words
 from evenhand.spec import CsvFormat, Problem, check_problem
-from evenhand.spec.agreement import disagreement
 from evenhand.tables import (
     Frame,
     Levelled,
     Piece,
     Table,
-    count_frame,
+    counts_in_memory,
     is_missing,
     is_path,
     level_rows,
@@ -76,17 +75,7 @@ def counts_of(
         return count_file(problem, table, weighting, progress)
     if spark.is_spark(table):
         return spark.count_frame(problem, table, weighting)
-    if not isinstance(table, Counts):
-        return count_frame(problem, table, weighting)
-    if weighting is not None and not weighting.deliberate:
-        raise DataError(f"{weighting.option} go with a frame; a Counts already has its own")
-    names = tuple(v.name for v in table.domain.variables)
-    stated = (*problem.protected, *problem.feature_variables, problem.outcome)
-    if names != stated:
-        raise DataError(f"these counts are over the columns {list(names)}, the problem's are {list(stated)}")
-    if (words := disagreement(problem, table.domain)) is not None:
-        raise DataError(f"these counts are not the problem's: {words}; count the table for this problem")
-    return table
+    return counts_in_memory(problem, table, weighting)
 
 
 def refuse_mistaken(table: AnyTable, format: CsvFormat | None, weighting: Weighting | None) -> None:

@@ -28,7 +28,7 @@ METADATA = "evenhand"
 DIGITS = 12
 """So many digits of a mapping's digest distinguish it from others."""
 
-FORMULA = r"[=+\-@\t\r][\s\S]+"
+FORMULA = r"[=+\-@\t\r\n＝＋－＠][\s\S]+"
 NUMBER = r"[+\-]?([0-9][0-9.,]*|[.,][0-9]+)([eE][+\-]?[0-9]+)?%?"
 """What a spreadsheet takes for a formula, unless it is a number; a sign alone is neither."""
 

@@ -45,6 +45,7 @@ from evenhand.tables import (
     unlike_fitted,
     weights_column,
 )
+from evenhand.tables import is_spark as is_spark
 from evenhand.tables.sampling import WRITTEN, Alike, Looks, Noticed, alike_in, look, sample_of_rows
 from evenhand.tables.transforming import How, Transformer, transform_piece
 
@@ -68,18 +69,6 @@ class Mapped(Protocol):
 
     def apply(self, frame: Any, *, key: str | None, **options: Any) -> Any:
         """Apply mode."""
-
-
-def is_spark(table: Any) -> bool:
-    """Whether a table is a Spark dataframe, of a classic session or of Spark Connect.
-
-    Examples
-    --------
-    >>> is_spark([1, 2])
-    False
-    """
-    kind = type(table)
-    return kind.__module__.startswith("pyspark.sql.") and kind.__name__ == "DataFrame"
 
 
 def counts(

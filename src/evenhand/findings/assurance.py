@@ -23,7 +23,8 @@ from evenhand.data.counts import Counts
 from evenhand.errors import DataError, StorageError
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import outcome_by_source
-from evenhand.spec import AGAINST_TARGET, Comparisons, Line, Margin, Margins, Parity, Problem, comparisons
+from evenhand.spec import AGAINST_TARGET, Comparisons, Line, Parity, Problem, comparisons
+from evenhand.spec.margins import Margin, Margins
 from evenhand.tables import frame
 from evenhand.text import counted
 

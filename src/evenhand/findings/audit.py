@@ -172,7 +172,7 @@ def audit(
         "rates": headlines,
         "gains": tuple(_gains(problem, counts, who, gains)),
         "bounds": held,
-        "changes": (who.note(suppressed=problem.suppresses),),
+        "changes": (who.note(suppressed=problem.suppression.redraws),),
         "caveats": caveats,
     }
     return Audit(**frames, paradoxes=tuple(paradox), sections=tuple(_sections(problem, counts, who, frames, notes)))
@@ -180,7 +180,7 @@ def audit(
 
 def _gains(problem: Problem, counts: Counts, who: Changes, gains: Ledger | None) -> Iterator[Note]:
     if gains is not None:
-        yield from gains.notes(suppressed=problem.suppresses)
+        yield from gains.notes(suppressed=problem.suppression.redraws)
     else:
         yield from both_directions(counts, who)
         yield Note("ledger.nobody_said")
@@ -226,7 +226,7 @@ def _sections(
         yield Section("outcomes", tables=(table("outcome_changes", moved),), notes=notes["gains"])
     over = table("violated", bounds.violated(frames["bounds"]), most=MOST_ROWS)
     yield Section("bounds", tables=(over, table("every_bound", frames["bounds"], most=0)), notes=notes["bounds"])
-    detail = ["changed"] if problem.suppresses else ["features_changed"]
+    detail = ["changed"] if problem.suppression.redraws else ["features_changed"]
     moves = moves_table(counts, who, favourable_code(problem, counts.domain))
     changed = by_group("groups", frames["groups"], detail=detail), moves
     yield Section("changes", tables=changed, notes=notes["changes"])
@@ -358,7 +358,7 @@ def _caveats(
 
 def _readers(problem: Problem, measured: Achieved) -> Iterator[Note]:
     """Yield what holds for a model that may not see D, and for people whose D is unknown."""
-    if problem.suppresses:
+    if problem.suppression.redraws:
         yield Note("caveat.suppressed", {"leak": measured.outcome_leak})
     elif any(parity.compares_features for parity in problem.parity):
         for parity in problem.parity:
@@ -368,9 +368,9 @@ def _readers(problem: Problem, measured: Achieved) -> Iterator[Note]:
                 yield Note(key, {"columns": " × ".join(columns)})
     else:
         yield Note("caveat.models_without")
-    if problem.utility_on_features:
+    if problem.conditional is not None:
         yield Note("caveat.given_model")
     if problem.blind:
         yield Note("caveat.blind")
-    elif problem.suppresses:
+    elif problem.suppression.redraws:
         yield Note("caveat.apply_reads")

@@ -86,7 +86,7 @@ def _times(rates: Numbers) -> str:
 
 def changed_card(m: Subject, who: Changes, moves: Table) -> Section:
     """How many people change, and how; ``moves`` are those that may be shown."""
-    outcome, suppressed = m.problem.outcome, m.problem.suppresses
+    outcome, suppressed = m.problem.outcome, m.problem.suppression.redraws
     rows = [row for row in moves.records() if row["group"] is None]
     own = [row for row in rows if row["column"] == outcome]
     rest = sum(move.people for move in who.together if move.column.name == outcome)
@@ -138,7 +138,7 @@ def gains_card(m: Subject, who: Ledger | None) -> Section:
         notes.append(Note(key, outcome))
     if harmed and hidden:
         notes.append(Note("brief.hidden_down"))
-    if m.problem.suppresses:
+    if m.problem.suppression.redraws:
         notes.append(Note("brief.if_released"))
     return card("better_off", answer, notes, "worse" if harmed or down else "better", "gains")
 

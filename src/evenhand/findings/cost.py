@@ -219,7 +219,7 @@ def _without_price(m: Subject, objective: float, looser: Sequence[Looser]) -> No
     if objective > ROUNDING:
         return Note("cost.not_parity")
     # Where D is suppressed everybody's outcome is drawn anew, whatever is bounded.
-    suppressed = m.problem.suppresses
+    suppressed = m.problem.suppression.redraws
     changed = m.achieved.features_changed if suppressed else m.achieved.changed
     share = float(m.counts.probability @ changed)
     if share <= ROUNDING:

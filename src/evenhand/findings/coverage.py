@@ -8,21 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand import tables
-from evenhand.arrays import sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Variable
-from evenhand.engines import Rows
 from evenhand.errors import some_of
-from evenhand.render.section import Kind, Note, Section, Table
+from evenhand.render.section import Kind, Section, Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from evenhand.engines import Rows
+
 LEFT_OUT = "kept, left out of this audit"
 NEW_COMBINATION = "new combination"
-
-MANY_NEW = 0.05
-"""From this share of new people on who will be in new cells, a fit warns."""
 
 
 KINDS: dict[str, Kind] = {"column": "text", "what": "text", "rows": "people", "policy": "text", "values": "text"}
@@ -64,24 +61,6 @@ def _unlike_fitted(variable: Variable, rows: Rows) -> Iterator[Row]:
     for (name, what), flags in tables.unlike_fitted(variable, rows.table, text=rows.text).items():
         policy = "goes along a branch" if what == tables.NEW_GAP else "goes where rare words go"
         yield name, what, float(rows.people[flags].sum()), policy, ""
-
-
-def new_cells_share(counts: Counts, *, blind: bool = False) -> float:
-    """Return the share of new people who will be in a cell (d, x, y) that nobody had.
-
-    The cells of a blind mapping are those of (x, y).
-
-    Estimated out of fold, with one person in each: the people who would be in a new cell if they had come last are
-    those who are in theirs alone.
-    """
-    people = counts.unweighted.weight
-    people = sums(counts.records.of_source, people) if blind else people
-    return float((people == 1).sum() / people.sum())
-
-
-def new_cells(share: float, then: str) -> Note:
-    """Return how many new people will be in cells that nobody had, and what becomes of them."""
-    return Note("coverage.new_cells", {"share": share, "then": then})
 
 
 def fitted_coverage(counts: Counts) -> dict[str, list[Any]]:

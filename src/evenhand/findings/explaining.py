@@ -27,7 +27,7 @@ from evenhand.render.numbers import chance
 from evenhand.render.section import Column, Fact, Kind, Note, Section, Table
 from evenhand.spec import AGAINST_TARGET, Problem
 from evenhand.spec.by import fields_of, numbers_at
-from evenhand.tables import Placed
+from evenhand.tables.person import Placed
 from evenhand.tables.transforming import Transformer
 from evenhand.tolerances import AT_BOUND, SAME_PROBABILITY
 
@@ -358,7 +358,7 @@ class Explaining:
 
     def _apply_limits(self, person: Placed) -> Iterator[Limit]:
         """Return what the change of features is charged, on average over the outcomes that somebody may have."""
-        if not person.sourced or self.problem.blind or not self.problem.charges:
+        if not person.sourced or "d" not in self.problem.reads or not self.problem.charges:
             return
         found, before = applying(self.problem, self.counts, self.kernel).frame, self.counts.people_before_outcome
         place = int(before.of_source[np.flatnonzero(self._like(person, "dx"))[0]])

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenhand import check
-from evenhand.arrays import Numbers
+from evenhand.arrays import Numbers, round_up
 from evenhand.data.counts import Counts
 from evenhand.engines import AnyTable, counts_of
-from evenhand.errors import InfeasibleError
+from evenhand.errors import InfeasibleError, Made, Setting, Verb
+from evenhand.findings.bounds import comparison
 from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import distances
 from evenhand.optimize.compile import Compiled, compile_again, compile_problem
@@ -24,7 +25,9 @@ from evenhand.optimize.program import Program
 from evenhand.optimize.solve import Clock
 from evenhand.optimize.solve.edges import least_budget_factor, smallest_bound
 from evenhand.optimize.tabulate import tabulated
+from evenhand.resources import Progress
 from evenhand.spec import Charge, Distance, Problem, each, weighting_of
+from evenhand.tolerances import EDGE_TOLERANCE
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +164,7 @@ def parity_edge(
         return _needed(problem, counts, last[bound].kernel(x), floors)
 
     start = _needed(problem, counts, unchanged(counts), floors)
-    if not np.isfinite(start) or problem.suppresses:
+    if not np.isfinite(start) or problem.suppression.redraws:
         # With D suppressed the identity is no mapping to begin with.
         start = min((parity.distance.largest_bound for parity in problem.parity), default=Distance.largest_bound)
     try:
@@ -203,3 +206,49 @@ def raised(charge: Charge, factor: float) -> dict[float, float]:
     """
     most = math.inf if charge.threshold is None else 1.0
     return {limit: min(most, limit * factor) for limit in sorted(each(charge.limit)) if 0 < limit < math.inf}
+
+
+def refuse_infeasible(problem: Problem, counts: Counts, clock: Clock, report: Progress) -> None:
+    """Raise the error that says how far the bounds are from being met, if they cannot be."""
+    report("finding the smallest parity bound that can be met", 0.9)
+    edge = parity_edge(problem, counts, clock, floors=True)
+    if edge is not None and edge.bound <= problem.smallest_bound + EDGE_TOLERANCE:
+        return
+    report("finding the smallest budgets that will do", 0.95)
+    factor = budget_edge(problem, counts, clock)
+    if factor is not None and factor <= 1:
+        return
+    raise InfeasibleError(
+        *_infeasible_words(problem, counts, edge, factor),
+        smallest_parity_bound=None if edge is None else edge.bound,
+        smallest_budget_factor=factor,
+    )
+
+
+def _infeasible_words(problem: Problem, counts: Counts, edge: Edge | None, factor: float | None) -> list[object]:
+    asked = " and ".join(f"{type(p).__name__}({p.smallest_bound:g})" for p in problem.parity) or "the budgets"
+    within = (
+        "budgets, forbidden moves and forbidden records" if problem.forbidden_records else "budgets and forbidden moves"
+    )
+    words: list[object] = [f"No mapping meets {asked} within these {within}. "]
+    if edge is None and problem.suppression.redraws:
+        words += [
+            "No parity bound, however large, would do: with D suppressed the outcome is drawn from p(ŷ|x̂) for "
+            "everybody, so what its changes cost is spent in any case. Write ",
+            Setting("distortion", Made("Free"), column=problem.outcome),
+            " to charge the features alone. ",
+        ]
+    elif edge is None:
+        words.append("No parity bound, however large, would do: budgets or forbidden moves rule every mapping out. ")
+    else:
+        worst = max(distances(problem, counts, edge.kernel), key=lambda part: float(part.value.max()))
+        apart = comparison(worst, int(np.argmax(worst.value))).words
+        words.append(
+            f"The smallest parity bound that can be met is {edge.bound:.7f}; try {round_up(edge.bound, 1e-4):g}. "
+            f"The largest disparity there: {apart}. "
+        )
+    if factor is not None:
+        changes = sorted({change for charge in problem.charges for change in raised(charge, factor).items()})
+        limits = ", ".join(f"{limit:g} → {larger:.7g}" for limit, larger in changes)
+        words.append(f"Or keep the parity bound and multiply the budgets by {round_up(factor, 1e-4):g} ({limits}). ")
+    return [*words, Verb("diagnose"), " says why, with a proof."]

@@ -159,11 +159,8 @@ def _may_change(mode: Transformer, variable: Variable) -> bool:
     for axis in reversed(mode.reads):
         number, cells = np.divmod(number, axis.size)
         if variable in axis.variables:
-            own[mode.rows] = axis.unravel(cells)[axis.variables.index(variable)]
-    read = np.zeros(len(mode.fitted), dtype=bool)
-    read[mode.rows] = True
-    rows = mode.fitted.rows
-    return bool(np.any(read[rows] & (_targets(mode, variable) != own[rows])))
+            own = axis.unravel(cells)[axis.variables.index(variable)]
+    return bool(np.any(_targets(mode, variable) != own[mode.fitted.rows]))
 
 
 def _together(variables: Sequence[Variable], level: Mapping[str, Cells]) -> Cells:

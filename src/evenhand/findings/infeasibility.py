@@ -18,7 +18,8 @@ from evenhand.data.counts import Counts
 from evenhand.findings.naming import EVERYBODY, holder_names
 from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import outcome_by_source, parity_achieved
-from evenhand.optimize.compile import Compiled, budget_multipliers, compile_problem, entry_multipliers
+from evenhand.optimize.compile import Compiled, compile_problem
+from evenhand.optimize.compile.inverse import budget_multipliers, entry_multipliers
 from evenhand.optimize.program import Multipliers
 from evenhand.optimize.solve import Clock
 from evenhand.optimize.solve.infeasible import least_excess, reachable_rates
@@ -209,7 +210,7 @@ class _Story:
     def forbidden(self) -> dict[str, list[Any]]:
         """For each forbidden change of one column: the weight of the people whom it would free, if it were free."""
         counts, domain = self.counts, self.counts.domain
-        if self.problem.blind or self.problem.suppresses:
+        if self.problem.reads != "dxy" or self.problem.suppression.redraws:
             return _table(FORBIDDEN, [])
         codes = [*domain.x.unravel(counts.x), counts.y]
         cheapest = np.minimum.reduceat(self.on_choices, self.compiled.program.starts[:-1])
@@ -256,7 +257,7 @@ class _Story:
             return Note("conflict.segment", fields | {"segment": part.segments.words(int(part.segment[e]))})
         within = {
             "moves": Note("conflict.budgets_and_moves" if self.problem.charges else "conflict.moves"),
-            "drawn": Note("conflict.drawn") if self.problem.suppresses else None,
+            "drawn": Note("conflict.drawn") if self.problem.suppression.redraws else None,
         }
         fields["reach"] = self._reach("conflict.reach", i, own, event, within)
         if against == AGAINST_TARGET:

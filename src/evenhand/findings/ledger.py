@@ -152,7 +152,7 @@ def ledger(problem: Problem, counts: Counts, kernel: Kernel, measured: Achieved)
 
 def levelled_down(problem: Problem, who: Ledger) -> tuple[object, ...] | None:
     """Return a warning of people who lose the favourable outcome, with what to try; None where nobody does."""
-    lost = who.loss(suppressed=problem.suppresses)
+    lost = who.loss(suppressed=problem.suppression.redraws)
     if lost is None:
         return None
     outcome, good = who.counts.domain.outcome, who.counts.domain.outcome.levels[who.favourable]

@@ -16,10 +16,10 @@ import numpy as np
 from evenhand import check, tables
 from evenhand.arrays import Cells, Flags, Numbers, positions, sums
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Axis, Domain
+from evenhand.data.domain import Axis, Domain, among
 from evenhand.errors import DataError, Option, SpecError, warn
 from evenhand.findings.theory.rates import by_group_and_outcome
-from evenhand.kernel import Kernel, for_apply, unchanged
+from evenhand.kernel import Kernel, project, unchanged
 from evenhand.kernel.achieved import group_rates
 from evenhand.kernel.strangers import Policy
 from evenhand.spec import Problem
@@ -130,17 +130,16 @@ class Prefixes:
         return shares
 
 
-def learned(
-    counts: Counts, kernel: Kernel, *, protected: bool, policy: Policy = "keep", blind: bool = False
-) -> Learned:
+def learned(counts: Counts, kernel: Kernel, *, protected: bool, policy: Policy = "keep", reads: str = "dxy") -> Learned:
     """Return p(ŷ | x̂, d), or without ``protected`` the table p(ŷ|x̂), which is the same for every group.
 
     With the policy ``typical``, people whose (x̂, d) is never released have the shares of those of their group (of
-    everybody, for a ``blind`` mapping) who have the longest prefix of their features in common that enough people have.
+    everybody, where the mapping ``reads`` no group) who have the longest prefix of their features in common that
+    enough people have.
     """
     features, joint = _released(counts, kernel)
     typical = None
-    if policy == "typical" and (protected or blind):
+    if policy == "typical" and (protected or "d" not in reads):
         by_group = joint if protected else joint.sum(axis=0, keepdims=True)
         people = _released(counts.unweighted, kernel)[1].sum(axis=2) * counts.people
         people = people if protected else people.sum(axis=0, keepdims=True)
@@ -180,10 +179,10 @@ def _prefixes(counts: Counts, features: Cells, joint: Numbers, people: Numbers) 
 
 def scores_before_outcome(problem: Problem, counts: Counts, kernel: Kernel, table: Learned) -> Numbers:
     """Return Σ over x̂ of p(x̂|d,x) p(ŷ|x̂,d): one row per row of apply mode's kernel, one column per outcome."""
-    reduced = for_apply(kernel, counts, blind=problem.blind)
-    d = counts.people_before_outcome.cells // counts.domain.x.size
-    # The group of each row of the kernel; a blind one knows none.
-    group = np.full(len(reduced), -1) if problem.blind else np.searchsorted(counts.groups.cells, d)
+    before = among(problem.reads, "dx")
+    reduced, cells = project(kernel, counts, before, "x"), counts.domain.split(before, counts.over(before).cells)
+    # The group of each row of the kernel, -1 where none is read.
+    group = np.searchsorted(counts.groups.cells, cells["d"]) if "d" in cells else np.full(len(reduced), -1)
     shares = table.at(group[reduced.rows], reduced.targets)
     weighted = reduced.probability[:, None] * shares
     return np.column_stack([sums(reduced.rows, column, len(reduced)) for column in weighted.T])
@@ -216,13 +215,13 @@ def predicted_scores(
     """
     people = counts if people is None else people
     shown, drawn = (counts, kernel) if released is None else (released, unchanged(released))
-    table = learned(shown, drawn, protected=protected, policy=policy, blind=problem.blind)
-    reduced = for_apply(kernel, counts, blind=problem.blind)
+    table = learned(shown, drawn, protected=protected, policy=policy, reads=problem.reads)
+    axes = among(problem.reads, "dx")
+    reduced = project(kernel, counts, axes, "x")
     before = people.people_before_outcome
     d, x = np.divmod(before.cells, people.domain.x.size)
     there, group = positions(shown.groups.cells, d)
-    own = counts.features.cells if problem.blind else counts.people_before_outcome.cells
-    found, row = positions(own, x if problem.blind else before.cells)
+    found, row = positions(counts.over(axes).cells, counts.domain.number(axes, {"d": d, "x": x}))
     # Everybody's possible x̂, with its probability: those of their row, or the x that they have.
     moving, staying = np.flatnonzero(found), np.flatnonzero(~found)
     asked, entry = reduced.entries(row[moving])
@@ -262,7 +261,7 @@ class Predictor:
     >>> import evenhand as eh
     >>> data = eh.datasets.load("compas")
     >>> mapping = eh.fit(data.problem, data.counts)
-    >>> scores = mapping.predictor().predict_proba(data.frame)[:, 1]
+    >>> scores = mapping.predictor.predict_proba(data.frame)[:, 1]
     >>> data.frame.assign(score=scores).groupby(["sex", "race"])["score"].mean().round(4).tolist()
     [0.3934, 0.3672, 0.4039, 0.4039]
     >>> mapping.audit().rates.query("is_recid == 1")["after"].round(4).tolist()
@@ -281,7 +280,7 @@ class Predictor:
     @property
     def reads_protected(self) -> bool:
         """Whether the table itself (apart from apply mode) depends on the group."""
-        return not self.problem.blind and not self.problem.suppresses
+        return "d" in self.problem.reads and not self.problem.suppression.redraws
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -352,8 +351,8 @@ class Predictor:
 
     @cached_property
     def _typical(self) -> Learned:
-        protected, blind = self.reads_protected, self.problem.blind
-        return learned(self.counts, self.kernel, protected=protected, policy="typical", blind=blind)
+        given = self.counts, self.kernel
+        return learned(*given, protected=self.reads_protected, policy="typical", reads=self.problem.reads)
 
     @cached_property
     def _scores(self) -> Numbers:
@@ -361,15 +360,15 @@ class Predictor:
 
     def _people(self, domain: Domain, table: Any) -> tuple[Cells, Cells, Cells, Any]:
         """Return each person's group and x, -1 for none; the row of apply mode's kernel, and whether there is one."""
-        counts = self.counts
-        x, new_x = tables.cells(domain.x, table)
-        if self.problem.blind:
-            found, row = positions(counts.features.cells, x)
-            return np.full(len(x), -1), np.where(new_x, -1, x), row, found & ~new_x
-        d, new_d = tables.cells(domain.d, table)
-        there, group = positions(counts.groups.cells, d)
-        found, row = positions(counts.people_before_outcome.cells, domain.dx(d, x))
-        return np.where(there & ~new_d, group, -1), np.where(new_x, -1, x), row, found & ~new_d & ~new_x
+        counts, reads = self.counts, among(self.problem.reads, "dx")
+        x, new = tables.cells(domain.x, table)
+        cells, group, own = {"x": x}, np.full(len(x), -1), np.where(new, -1, x)
+        if "d" in reads:
+            cells["d"], new_group = tables.cells(domain.d, table)
+            there, place = positions(counts.groups.cells, cells["d"])
+            group, new = np.where(there & ~new_group, place, -1), new | new_group
+        found, row = positions(counts.over(reads).cells, domain.number(reads, cells))
+        return group, own, row, found & ~new
 
 
 def check_model(model: Any) -> None:

@@ -22,7 +22,7 @@ from evenhand.data.levels import UNSEEN
 from evenhand.data.weighting import SURVEY, Weighting
 from evenhand.engines import AnyTable, Rows
 from evenhand.errors import DataError, some_of
-from evenhand.findings.coverage import NEW_COMBINATION, coverage_section, new_cells_share
+from evenhand.findings.coverage import NEW_COMBINATION, coverage_section
 from evenhand.findings.document import MOST_TOLD
 from evenhand.findings.drift import NEW, Beside, Drift, Sample, drift
 from evenhand.findings.new_people import (
@@ -197,7 +197,7 @@ def monitor(
     }
     combinations = frames["coverage"].loc[frames["coverage"]["what"] == NEW_COMBINATION, "rows"].sum()
     values["in_new_cells"] = (float(combinations) + beside.people_with_new_values) / max(1, values["people"])
-    values["expected_in_new_cells"] = None if met is None else new_cells_share(fitted, blind=problem.blind)
+    values["expected_in_new_cells"] = None if met is None else fitted.share_of_new_cells(problem.reads)
     notes = {
         "batch": tuple(_batch_notes(values, uncounted)),
         "drift": tuple(_drift_notes(moved)),

@@ -20,7 +20,8 @@ from evenhand.findings.document import Row
 from evenhand.findings.naming import cell_levels, holder_names
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import parity_achieved, segment_shares
-from evenhand.optimize.compile import Compiled, budget_multipliers, entry_multipliers
+from evenhand.optimize.compile import Compiled
+from evenhand.optimize.compile.inverse import budget_multipliers, entry_multipliers
 from evenhand.optimize.program import Multipliers
 from evenhand.render.finding import Finding
 from evenhand.render.section import Kind, Section, Table

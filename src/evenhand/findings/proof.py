@@ -30,11 +30,9 @@ from evenhand.optimize.compile import (
     Compiled,
     allowed_moves,
     barred_outcomes,
-    budget_multipliers,
     compile_problem,
-    entry_multipliers,
-    free_event,
 )
+from evenhand.optimize.compile.inverse import budget_multipliers, entry_multipliers, free_event
 from evenhand.optimize.program import Multipliers, least_price
 from evenhand.optimize.tabulate import tabulated
 from evenhand.spec import (
@@ -43,10 +41,9 @@ from evenhand.spec import (
     Comparisons,
     Features,
     Problem,
-    WithMargin,
     comparisons,
-    outcome_given_features,
 )
+from evenhand.spec.margins import WithMargin
 
 CONSERVATIVE = 1 - 1e-6
 """Of an excess in floating point this share is claimed."""
@@ -154,8 +151,8 @@ class _Writer:
         self.domain = counts.domain
         # Alternating chooses p(ŷ|x̂) itself, so that the statement does not give it.
         self.conditional: Numbers | None = None
-        if problem.keeps_conditional:
-            self.conditional = outcome_given_features(problem.conditional, counts, counts.features.cells)
+        if problem.suppression.stated:
+            self.conditional = problem.suppression.conditional(counts)
         self.compared = [comparisons(parity, counts) for parity in problem.parity]
         self.places = [self._places(part) for part in self.compared]
 
@@ -191,12 +188,12 @@ class _Writer:
         return {
             "utility": {
                 "measure": type(problem.utility).__name__,
-                "on": "x" if problem.utility_on_features else "xy",
+                "on": problem.suppression.utility_axes,
             },
             "targets": problem.targets,
-            "new_cells": bool(problem.utility.new_cells) or problem.utility_on_features,
+            "new_cells": bool(problem.utility.new_cells) or problem.suppression.utility_axes == "x",
             "blind": problem.blind,
-            "suppressed": problem.suppresses,
+            "suppressed": problem.suppression.redraws,
             "conditional": None
             if shares is None
             else [[x, row] for x, row in zip(features, shares.tolist(), strict=True)],
@@ -394,7 +391,7 @@ class _Writer:
     def _released(self, multipliers: Multipliers) -> list[list[Any]]:
         assert self.given is not None
         cells = self.given.targets
-        if self.problem.utility_on_features:
+        if self.problem.suppression.utility_axes == "x":
             return [
                 [x, None, float(v)] for x, v in zip(_codes(self.domain.x, cells), multipliers.released, strict=True)
             ]

@@ -16,9 +16,10 @@ import numpy as np
 
 from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.counts import Counts
+from evenhand.data.domain import among
 from evenhand.errors import StorageError
 from evenhand.findings.manifest import Manifest, manifest_path
-from evenhand.kernel import Kernel, for_apply
+from evenhand.kernel import Kernel, project
 
 SURE = math.log(1e6)
 """A table looks released if its counts are a million times likelier in a release than in the fitted table."""
@@ -51,7 +52,7 @@ def by_manifest(table: Any, fingerprint: str) -> str | None:
     return f"this table is what this mapping wrote at {manifest.at} ({manifest.mode}), says {name}: {SECOND_TIME}"
 
 
-def by_counts(fitted: Counts, kernel: Kernel, found: Counts, *, blind: bool) -> str | None:
+def by_counts(fitted: Counts, kernel: Kernel, found: Counts, reads: str) -> str | None:
     """Say that a table looks like a release of the fitted one; None where it does not, or where it cannot be told.
 
     It has as many people of every group as that, and its cells are far likelier as a release would have them than as
@@ -61,7 +62,7 @@ def by_counts(fitted: Counts, kernel: Kernel, found: Counts, *, blind: bool) -> 
         return None
     if not np.array_equal(fitted.group_weight, found.group_weight):
         return None
-    for mode, cells, expected in _releases(fitted, kernel, blind=blind):
+    for mode, cells, expected in _releases(fitted, kernel, reads):
         if _likelier(fitted, found, cells, expected):
             return (
                 f"this table looks like one that this mapping released from the fitted table in {mode} mode: it has as "
@@ -71,15 +72,15 @@ def by_counts(fitted: Counts, kernel: Kernel, found: Counts, *, blind: bool) -> 
     return None
 
 
-def _releases(fitted: Counts, kernel: Kernel, *, blind: bool) -> Iterator[tuple[str, Cells, Numbers]]:
+def _releases(fitted: Counts, kernel: Kernel, reads: str) -> Iterator[tuple[str, Cells, Numbers]]:
     """Return the cells (d, x̂, ŷ) of a release in each mode, and how many people are expected in each."""
     domain = fitted.domain
     to_x, to_y = domain.split_xy(kernel.targets)
     mass = fitted.weight[kernel.rows] * kernel.probability
     yield "train", *_summed(domain.dxy(fitted.d[kernel.rows], to_x, to_y), mass)
-    applied = for_apply(kernel, fitted, blind=blind)
-    before = fitted.features if blind else fitted.people_before_outcome
-    source, entry = applied.entries(before.of_source)
+    before = among(reads, "dx")
+    applied = project(kernel, fitted, before, "x")
+    source, entry = applied.entries(fitted.over(before).of_source)
     cells = domain.dxy(fitted.d[source], applied.targets[entry], fitted.y[source])
     yield "apply", *_summed(cells, fitted.weight[source] * applied.probability[entry])
 

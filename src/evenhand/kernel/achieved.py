@@ -20,7 +20,6 @@ from evenhand.spec import (
     Problem,
     becomes_forbidden,
     comparisons,
-    outcome_given_features,
 )
 
 
@@ -142,7 +141,7 @@ def achieved(problem: Problem, counts: Counts, kernel: Kernel) -> Achieved:
         features_changed=_by_row(kernel, (to_x != x) * kernel.probability),
         forbidden=float(np.max(kernel.probability[~possible], initial=0.0)),
         outcome_leak=_outcome_leak(problem, counts, kernel),
-        group_leak=_group_leak(counts, kernel) if problem.blind else None,
+        group_leak=_leak(counts, kernel, problem.reads),
         row_error=float(np.max(np.abs(_by_row(kernel, kernel.probability) - 1))),
     )
 
@@ -155,9 +154,9 @@ def distances(problem: Problem, counts: Counts, kernel: Kernel) -> tuple[ParityA
 def _distributions(problem: Problem, counts: Counts, kernel: Kernel) -> tuple[Cells, Numbers, Numbers]:
     """Return the cells that the utility compares, with p and r on them."""
     joint = counts.probability[kernel.rows] * kernel.probability
-    marginal, targets = counts.records, kernel.targets
-    if problem.utility_on_features:
-        marginal, (targets, _) = counts.features, counts.domain.split_xy(kernel.targets)
+    axes = problem.suppression.utility_axes
+    marginal = counts.over(axes)
+    targets = counts.domain.number(axes, counts.domain.split("xy", kernel.targets))
     cells = np.union1d(marginal.cells, targets)
     released = sums(np.searchsorted(cells, targets), joint, len(cells))
     return cells, marginal.at(cells), released
@@ -258,13 +257,13 @@ def released_conditional(counts: Counts, kernel: Kernel) -> tuple[Cells, Numbers
 
 def _outcome_leak(problem: Problem, counts: Counts, kernel: Kernel) -> float | None:
     """Return how far the kernel is from drawing ŷ given x̂ alone; None where it need not."""
-    if not problem.suppresses:
+    released = released_conditional(counts, kernel)
+    conditional = problem.suppression.conditional(counts, released)
+    if conditional is None:
         return None
-    cells, conditional = released_conditional(counts, kernel)
-    if problem.keeps_conditional:
-        if not np.all(positions(counts.features.cells, cells)[0]):
-            return 1.0
-        conditional = outcome_given_features(problem.conditional, counts, cells)
+    cells = counts.features.cells
+    if not np.all(positions(cells, released[0])[0]):
+        return 1.0
     to_x, to_y = counts.domain.split_xy(kernel.targets)
     size, width = counts.domain.y.size, counts.domain.x.size
     keys, inverse = np.unique(kernel.rows * width + to_x, return_inverse=True)
@@ -273,18 +272,24 @@ def _outcome_leak(problem: Problem, counts: Counts, kernel: Kernel) -> float | N
     return float(np.max(np.abs(joint - expected)))
 
 
-def _group_leak(counts: Counts, kernel: Kernel) -> float:
-    """Return the most by which P(x̂, ŷ | d, x, y) differs between groups with the same (x, y)."""
-    record = counts.records.of_source[kernel.rows]
+def _leak(counts: Counts, kernel: Kernel, reads: str) -> float | None:
+    """Return the most by which P(x̂, ŷ | d, x, y) differs between sources that differ in what is not read alone.
+
+    None where everything is read.
+    """
+    if reads == "dxy":
+        return None
+    of_source = counts.over(reads).of_source
+    record = of_source[kernel.rows]
     width = counts.domain.x.size * counts.domain.y.size
     _, move = np.unique(record * width + kernel.targets, return_inverse=True)
     low, high = np.full(move.max() + 1, np.inf), np.zeros(move.max() + 1)
     np.minimum.at(low, move, kernel.probability)
     np.maximum.at(high, move, kernel.probability)
-    # A move that somebody with the same (x, y) never makes has probability zero there.
+    # A move that somebody who shares what is read never makes has probability zero there.
     of_record = np.zeros(len(low), dtype=np.int64)
     of_record[move] = record
-    everybody = np.bincount(counts.records.of_source)[of_record] == np.bincount(move)
+    everybody = np.bincount(of_source)[of_record] == np.bincount(move)
     return float(np.max(high - np.where(everybody, low, 0.0), initial=0.0))
 
 

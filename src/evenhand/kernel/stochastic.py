@@ -128,16 +128,20 @@ def gather(rows: Cells, targets: Cells, probability: Numbers, size: int) -> Kern
     return Kernel(starts, targets, probability / total[rows])
 
 
-def for_apply(kernel: Kernel, counts: Counts, *, blind: bool = False) -> Kernel:
-    """Return p(x̂ | d, x) = Σ over y and ŷ of P(x̂, ŷ | d, x, y) p(y | x, d), for each observed (d, x).
+def project(kernel: Kernel, counts: Counts, reads: str, writes: str = "xy") -> Kernel:
+    """Return P(what is written | what is read): a mean over what is not read, a sum over what is not written.
 
-    ``blind`` is for a kernel that is the same for every d, applied where D is unknown: p(x̂|x), with p(y|x) in place of
-    p(y | x, d), for each observed x.
+    Its rows are those of ``counts.over(reads)``, its targets are numbers over the axes that are written. Apply mode,
+    section 3.4, reads no outcome and writes none: p(x̂ | d, x) = Σ over y and ŷ of P(x̂, ŷ | d, x, y) p(y | x, d), the
+    projection that reads ``"dx"`` and writes ``"x"``. A blind mapping, the same for every d, reads ``"xy"``, and where
+    it is applied ``"x"``.
     """
-    before = counts.features if blind else counts.people_before_outcome
-    share = counts.probability / before.probability[before.of_source]
-    to_x, _ = counts.domain.split_xy(kernel.targets)
-    return gather(before.of_source[kernel.rows], to_x, kernel.probability * share[kernel.rows], len(before.cells))
+    if (reads, writes) == ("dxy", "xy"):
+        return kernel
+    rows, domain = counts.over(reads), counts.domain
+    share = counts.probability / rows.probability[rows.of_source]
+    targets = domain.number(writes, domain.split("xy", kernel.targets))
+    return gather(rows.of_source[kernel.rows], targets, kernel.probability * share[kernel.rows], len(rows.cells))
 
 
 def joined(kernel: Kernel, more: Kernel) -> Kernel:

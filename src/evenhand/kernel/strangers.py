@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Axis, Domain
-from evenhand.kernel.stochastic import Kernel, gather
+from evenhand.data.domain import Axis, Domain, among
+from evenhand.kernel.stochastic import Kernel, gather, project
 from evenhand.spec import Charge, Forbidden, Problem
 from evenhand.spec.by import By, Field, Fields, each, fields_of, holds_at, numbers_at, smallest_at
 
@@ -90,17 +90,20 @@ def _over_outcomes(shares: Numbers) -> Kernel:
     return gather(row, outcome, shares[row, outcome], len(shares))
 
 
-def mean_rows(counts: Counts, kernel: Kernel, *, blind: bool) -> tuple[Numbers, Numbers]:
-    """Return Pr(ŷ | d, y) over groups, outcomes and released outcomes, and p(d, y); blind, all are one group."""
-    group = np.zeros_like(counts.groups.of_source) if blind else counts.groups.of_source
-    outcomes = counts.domain.y.size
-    shape = (int(group.max()) + 1, outcomes, outcomes)
-    _, to_y = counts.domain.split_xy(kernel.targets)
-    mass = counts.probability[kernel.rows] * kernel.probability
-    kind = group * outcomes + counts.y
-    joint = sums(kind[kernel.rows] * outcomes + to_y, mass, int(np.prod(shape))).reshape(shape)
-    there = joint.sum(axis=2)
-    return joint / np.where(there > 0, there, 1.0)[:, :, None], there
+def mean_rows(counts: Counts, kernel: Kernel, axes: str) -> tuple[Numbers, Numbers]:
+    """Return the mean row over the outcomes of people on some axes, such as Pr(ŷ | d, y), and their probability.
+
+    One row per group (one for everybody where the groups are not read), one column per outcome that people had.
+    """
+    domain, kinds = counts.domain, counts.over(axes)
+    mean = project(kernel, counts, axes, "y")
+    cells = domain.split(axes, kinds.cells)
+    group = positions(counts.groups.cells, cells["d"])[1] if "d" in axes else np.zeros(len(kinds.cells), dtype=np.int64)
+    shape = (int(group.max()) + 1, domain.y.size)
+    shares, there = np.zeros((*shape, domain.y.size)), np.zeros(shape)
+    there[group, cells["y"]] = kinds.probability
+    shares[group[mean.rows], cells["y"][mean.rows], mean.targets] = mean.probability
+    return shares, there
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,9 +117,9 @@ class _Kinds:
 
 def _typical(problem: Problem, counts: Counts, kernel: Kernel) -> Strangers:
     """Return the typical rows of every group and outcome that somebody had; those of equal people are one."""
-    domain, blind = counts.domain, problem.blind
+    domain, known = counts.domain, among(problem.reads, "dy")
     kinds = _kinds(problem, counts)
-    shares, there = mean_rows(counts, kernel, blind=blind)
+    shares, there = mean_rows(counts, kernel, known)
     cost, stays = _costs(problem, domain, kinds), np.eye(domain.y.size)[kinds.y]
     # Over groups, kinds and outcomes: what is forbidden to a person is not done.
     allowed = np.isfinite(cost) & ~_forbidden(problem, counts, kinds)
@@ -125,12 +128,12 @@ def _typical(problem: Problem, counts: Counts, kernel: Kernel) -> Strangers:
     mixed = np.ones(rows.shape[:2])
     for charge in problem.charges:
         spent = (rows * charge.of(np.where(np.isfinite(cost), cost, 0.0))).sum(axis=2)
-        limit = _limits(charge, counts, kinds, blind=blind)
+        limit = _limits(charge, counts, kinds, known)
         mixed = np.minimum(mixed, np.divide(limit, spent, out=np.ones(spent.shape), where=spent > limit))
     rows = mixed[:, :, None] * rows + (1 - mixed[:, :, None]) * stays
     group, kind = np.nonzero(there[:, kinds.y] > 0)
-    key = np.zeros(len(kind), dtype=np.int64) if blind else counts.groups.cells[group]
-    by: tuple[Axis, ...] = () if blind else (domain.d,)
+    groups = among(known, "d")
+    key, by = counts.over(groups).cells[group], domain.axes(groups)
     if kinds.features is not None:
         by, key = (*by, kinds.features), key * kinds.features.size + kinds.cell[kind]
     by, key = (*by, domain.y), key * domain.y.size + kinds.y[kind]
@@ -171,10 +174,12 @@ def _of_outcomes(problem: Problem) -> list[Forbidden]:
 
 def _forbidden(problem: Problem, counts: Counts, kinds: _Kinds) -> NDArray[np.bool_]:
     """Return which outcomes would make forbidden records of people who keep x: by group, kind and outcome."""
-    domain, n_groups = counts.domain, 1 if problem.blind else len(counts.groups.cells)
+    domain, groups = counts.domain, among(problem.reads, "d")
+    known_groups = counts.over(groups).cells
+    n_groups = len(known_groups)
     # A column that is not known of a kind, or of people whose groups are not told, may have any of its levels.
     known: list[tuple[Fields, int]] = [
-        ({} if problem.blind else fields_of(domain.d, counts.groups.cells), n_groups),
+        (fields_of(domain.d, known_groups) if groups else {}, n_groups),
         ({} if kinds.features is None else fields_of(kinds.features, kinds.cell), len(kinds.y)),
         (fields_of(domain.y, np.arange(domain.y.size)), domain.y.size),
     ]
@@ -189,7 +194,7 @@ def _forbidden(problem: Problem, counts: Counts, kinds: _Kinds) -> NDArray[np.bo
     return found
 
 
-def _limits(charge: Charge, counts: Counts, kinds: _Kinds, *, blind: bool) -> Numbers:
+def _limits(charge: Charge, counts: Counts, kinds: _Kinds, known: str) -> Numbers:
     """Return the limit of a charge by group and kind; one row for all groups where they do not differ."""
     domain, groups, size = counts.domain, counts.groups.cells, len(kinds.y)
     named = charge.limit.columns if isinstance(charge.limit, By) else set()
@@ -198,8 +203,8 @@ def _limits(charge: Charge, counts: Counts, kinds: _Kinds, *, blind: bool) -> Nu
     what, fields = f"the limit of {charge.words}", fields_of(domain.y, kinds.y)
     if kinds.features is not None:
         fields |= fields_of(kinds.features, kinds.cell)
-    if blind or charge.averaged:
-        # A blind mapping does not know whose limit it is.
+    if "d" not in known or charge.averaged:
+        # Where the group is not read, it is not known whose limit it is.
         return smallest_at(what, charge.limit, domain.d, fields, size)[None]
     everybody = {name: Field(own, np.tile(codes, len(groups))) for name, (own, codes) in fields.items()}
     everybody |= fields_of(domain.d, np.repeat(groups, size))

@@ -120,7 +120,7 @@ def certify(
         )
     bound = _proved(problem, program, multipliers)
     gap = None if bound is None else objective - bound
-    status: Status = "local" if problem.alternates else "feasible"
+    status: Status = "feasible" if problem.suppression.convex else "local"
     if violation <= VIOLATION_TOLERANCE and bound is not None and gap is not None:
         if bound - objective > CONTRADICTION * max(1.0, abs(objective)):
             raise SolverError(
@@ -142,7 +142,7 @@ def certify(
 
 def bounding(problem: Problem) -> Problem:
     """Return the convex problem whose optimum bounds this one's: itself, or the one that does not suppress D."""
-    return replace(problem, suppress_protected=None) if problem.alternates else problem
+    return problem if problem.suppression.convex else replace(problem, suppress_protected=None)
 
 
 def _proved(problem: Problem, program: Program, multipliers: Multipliers) -> float | None:

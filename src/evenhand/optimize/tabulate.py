@@ -20,7 +20,6 @@ from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import parity_achieved
 from evenhand.kernel.draws import DRAW_BITS
 from evenhand.optimize.compile import moves_of_records, refuse_beyond_memory
-from evenhand.render.sentences import sentence
 from evenhand.resources import BLOCK, heed
 from evenhand.spec import (
     Conditional,
@@ -38,8 +37,7 @@ POINTS, STRIDE = 61, 17
 
 def tabulated(problem: Problem, counts: Counts) -> Problem:
     """Return the problem with every callable replaced by its table on the counts' domain."""
-    marginal = counts.features if problem.utility_on_features else counts.records
-    problem.utility.check(marginal.probability)
+    problem.utility.check(counts.over(problem.suppression.utility_axes).probability)
     _check_parity(problem, counts)
     # Whatever is solved is tabulated first: here is where all that does not fit is refused.
     refuse_beyond_memory(problem, counts)
@@ -69,6 +67,8 @@ def _check_parity(problem: Problem, counts: Counts) -> None:
     for parity in problem.parity:
         part = comparisons(parity, counts)
         if not len(part):
+            from evenhand.render.sentences import sentence
+
             reasons = "; ".join(map(sentence, part.left_out))
             raise DataError(f"{type(parity).__name__} bounds nothing in this table: {reasons}")
         if not problem.observed_only and parity.released and part.segments is not None:

@@ -15,8 +15,6 @@ from evenhand.spec.distance import Distance, Line, Ratio
 from evenhand.spec.distortion import CostedMoves, CostTable, Distortion, Fixed, Free, Nominal, Ordinal, Rule
 from evenhand.spec.events import Features
 from evenhand.spec.forbidden import Forbidden, becomes_forbidden
-from evenhand.spec.margins import Margin, Margins, WithMargin, with_margins
-from evenhand.spec.nesting import Nest, nest
 from evenhand.spec.parity import PairwiseParity, Parity, TargetParity
 from evenhand.spec.people import EVERYWHERE
 from evenhand.spec.problem import Problem, check_problem, weighted_by, weighting_of
@@ -49,10 +47,7 @@ __all__ = [
     "Free",
     "Learned",
     "Line",
-    "Margin",
-    "Margins",
     "MergedLevels",
-    "Nest",
     "Nominal",
     "Occurrence",
     "Ordinal",
@@ -69,16 +64,13 @@ __all__ = [
     "Smooth",
     "TargetParity",
     "Utility",
-    "WithMargin",
     "becomes_forbidden",
     "change_each",
     "check_problem",
     "comparisons",
     "each",
-    "nest",
     "outcome_given_features",
     "weighted_by",
     "weighting_of",
-    "with_margins",
     "words_of",
 ]

@@ -25,6 +25,7 @@ from evenhand.spec.forbidden import Forbidden
 from evenhand.spec.forbidden import listed as listed_forbidden
 from evenhand.spec.frozen import FrozenMap
 from evenhand.spec.parity import Parity
+from evenhand.spec.suppression import STRATEGIES, Suppression
 from evenhand.spec.utility import KL, Utility
 
 WITHIN_PROTECTED = (
@@ -39,7 +40,6 @@ TieBreak = Literal["least_change", "even"] | None
 TARGETS = ("observed", "all")
 TIE_BREAKS = ("least_change", "even", None)
 Suppress = Literal["fixed", "alternating"] | None
-SUPPRESS = (None, "fixed", "alternating")
 Missing = Literal["error", "level"]
 MISSING = ("error", "level")
 
@@ -230,19 +230,17 @@ class Problem(Finding):
         return replace(self, budget=[budget.with_limits(change) for budget in self.budgets])
 
     @property
-    def suppresses(self) -> bool:
-        """Whether the released outcome may depend on the released features alone (section 3.2.2)."""
-        return self.suppress_protected is not None
+    def suppression(self) -> Suppression:
+        """Where p(ŷ|x̂) comes from, where the released outcome may depend on the released features alone."""
+        return STRATEGIES[self.suppress_protected](self.conditional)
 
     @property
-    def alternates(self) -> bool:
-        """Whether p(ŷ|x̂) is improved too, so that the programme is not convex and optima are local."""
-        return self.suppress_protected == "alternating"
+    def reads(self) -> str:
+        """The axes that train mode reads, on which a person's probabilities may depend; apply mode reads no outcome.
 
-    @property
-    def keeps_conditional(self) -> bool:
-        """Whether p(ŷ|x̂) is given, by the table or by ``conditional``, and held."""
-        return self.suppress_protected == "fixed"
+        What is not among them is summed over: in the sources of the program, in kernels, in what limits apply.
+        """
+        return "xy" if self.blind else "dxy"
 
     @property
     def observed_only(self) -> bool:
@@ -253,11 +251,6 @@ class Problem(Finding):
     def missing_is_level(self) -> bool:
         """Whether a missing value is a level of its own, not an error."""
         return self.missing == "level"
-
-    @property
-    def utility_on_features(self) -> bool:
-        """Whether Δ compares the features alone, because p(ŷ|x̂) is not the table's own."""
-        return self.conditional is not None
 
     @property
     def cell_words(self) -> str:
@@ -332,11 +325,11 @@ class Problem(Finding):
         check.kind("utility", self.utility, Utility, "a measure such as KL() or L1()")
         check.one_of("targets", self.targets, TARGETS)
         check.one_of("tie_break", self.tie_break, TIE_BREAKS)
-        check.one_of("suppress_protected", self.suppress_protected, SUPPRESS)
+        check.one_of("suppress_protected", self.suppress_protected, STRATEGIES)
         object.__setattr__(self, "blind", check.flag("blind", self.blind))
-        if self.conditional is not None and not self.keeps_conditional:
+        if self.conditional is not None and self.suppress_protected != "fixed":
             raise SpecError('a conditional p(ŷ|x̂) is held fixed: write suppress_protected="fixed" with it')
-        if self.suppresses and not self.observed_only:
+        if self.suppression.redraws and not self.observed_only:
             raise SpecError(
                 f'suppress_protected="{self.suppress_protected}" needs p(y|x̂) for every x̂, which only observed '
                 f'features have; write targets="observed"'
@@ -435,7 +428,7 @@ class Problem(Finding):
                     f"the forbidden record {rule.words} names protected columns alone, which are never changed; name a "
                     f"feature or the outcome, too"
                 )
-            if self.suppresses and self.outcome in rule.where:
+            if self.suppression.redraws and self.outcome in rule.where:
                 raise SpecError(
                     f"suppress_protected draws the outcome from p(ŷ|x̂), so that of all who are released with the same "
                     f"features somebody has each of their outcomes; the forbidden record {rule.words} may name "
@@ -532,7 +525,7 @@ class Problem(Finding):
                         f"the bound {bound:g} of {type(parity).__name__} restrains nothing that confidence could be "
                         f"about; state a smaller one, or leave out confidence"
                     )
-        if self.alternates:
+        if not self.suppression.convex:
             raise SpecError(
                 'confidence does not cover suppress_protected="alternating", whose optima are local; write "fixed", or '
                 "leave out confidence"

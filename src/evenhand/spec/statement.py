@@ -47,14 +47,11 @@ def _facts(problem: Problem) -> Iterator[Fact]:
     yield Fact("constraints", tuple(_constraints(problem)))
     if problem.confidence is not None:
         yield Fact("confidence", Note("asked.confidence", {"confidence": problem.confidence}))
-    if problem.suppresses:
-        source = "asked.own_conditional" if problem.conditional is None else "asked.given_conditional"
-        if problem.alternates:
-            source = "asked.alternating"
-        yield Fact("for_whom", Note("asked.suppressed", {"source": Note(source)}))
+    if (source := problem.suppression.source) is not None:
+        yield Fact("for_whom", Note("asked.suppressed", {"source": source}))
     if problem.blind:
         yield Fact("blind", Note("asked.blind", {"cells": problem.cell_words}))
-    key = "asked.utility_on_features" if problem.utility_on_features else "asked.utility"
+    key = "asked.utility" if problem.suppression.utility_axes == "xy" else "asked.utility_on_features"
     yield Fact("minimized", Note(key, {"utility": problem.utility.words, "cells": problem.cell_words}))
 
 

@@ -18,7 +18,9 @@ from evenhand.tables.columns import (
 from evenhand.tables.frames import (
     Frame,
     Table,
+    in_memory,
     is_path,
+    is_spark,
     quoted,
     read,
     refuse_taken,
@@ -27,7 +29,6 @@ from evenhand.tables.frames import (
     take,
     to_pandas,
 )
-from evenhand.tables.keys import key_texts
 from evenhand.tables.learned import (
     HOLDS,
     NEW_GAP,
@@ -41,7 +42,6 @@ from evenhand.tables.learned import (
     unlike_words,
 )
 from evenhand.tables.numbering import NULL
-from evenhand.tables.person import Lookup, Placed, Record
 from evenhand.tables.reading import (
     ENOUGH_ROWS,
     Levelled,
@@ -50,6 +50,7 @@ from evenhand.tables.reading import (
     count,
     count_frame,
     count_rows,
+    counts_in_memory,
     distinct_values,
     first_unseen,
     gaps,
@@ -99,11 +100,8 @@ __all__ = [
     "Encoded",
     "Frame",
     "Levelled",
-    "Lookup",
     "Lots",
     "Piece",
-    "Placed",
-    "Record",
     "Restore",
     "Restoring",
     "Table",
@@ -124,16 +122,18 @@ __all__ = [
     "count",
     "count_frame",
     "count_rows",
+    "counts_in_memory",
     "dealt_folds",
     "distinct_values",
     "first_unseen",
     "frame",
     "gap_advice",
     "gaps",
+    "in_memory",
     "is_missing",
     "is_path",
+    "is_spark",
     "is_word",
-    "key_texts",
     "labels",
     "lacking",
     "learned_variable",

@@ -161,3 +161,20 @@ def take(table: nw.DataFrame[Any], rows: Cells) -> nw.DataFrame[Any]:
 def stacked(tables: Sequence[nw.DataFrame[Any]]) -> nw.DataFrame[Any]:
     """Return the rows of several tables of the same columns, one below the other."""
     return nw.concat(tables)
+
+
+def is_spark(table: Any) -> bool:
+    """Whether a table is a Spark dataframe, of a classic session or of Spark Connect.
+
+    Examples
+    --------
+    >>> is_spark([1, 2])
+    False
+    """
+    kind = type(table)
+    return kind.__module__.startswith("pyspark.sql.") and kind.__name__ == "DataFrame"
+
+
+def in_memory(table: Any) -> bool:
+    """Whether a table is neither a file nor Spark's."""
+    return not is_path(table) and not is_spark(table)

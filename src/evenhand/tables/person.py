@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,11 +23,13 @@ from evenhand.data.levels import UNSEEN
 from evenhand.errors import DataError, did_you_mean, some_of
 from evenhand.kernel import Kernel
 from evenhand.kernel.draws import DRAW_BITS, keyed_draw, seeded_draws
-from evenhand.kernel.strangers import Strangers
 from evenhand.tables.columns import blank_numbers, canonical, gap_advice, refuse_other_kind
 from evenhand.tables.keys import key_advice, key_text
 from evenhand.tables.learned import plain_values
 from evenhand.tables.writing import Restoring, as_single, as_whole, becomes_text, choices
+
+if TYPE_CHECKING:
+    from evenhand.kernel.strangers import Strangers
 
 Record = Mapping[str, Any]
 """A person: a value for each column."""
@@ -204,7 +206,7 @@ class Lookup:
         The mode's name, which draws depend on.
     read, written : tuple of Variable
         The columns that are read, and those of them that may change, which are the last.
-    kernel, sources, rows, strangers
+    kernel, sources, strangers
         As in :class:`evenhand.tables.transforming.Transformer`.
     fitted : int
         How many of the kernel's rows are those of sources; the others are strangers'.
@@ -215,7 +217,6 @@ class Lookup:
     written: tuple[Variable, ...]
     kernel: Kernel
     sources: Cells
-    rows: Cells
     strangers: Strangers | None
     fitted: int
 
@@ -256,7 +257,7 @@ class Lookup:
         """Return the kernel's row of somebody with these levels, if there is one, and whether it is a source's own."""
         place = _place(self.sources, self._source(levels))
         if place is not None:
-            return self.rows.item(place), True
+            return place, True
         if self.strangers is None or UNSEEN in levels[self.first_written :]:
             return None, False
         # An unknown source whose values are levels may have a row that draws ŷ.

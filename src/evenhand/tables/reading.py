@@ -21,7 +21,7 @@ from evenhand.data.profile import Profile
 from evenhand.data.weighting import SURVEY, Weighting, look_like_counts
 from evenhand.errors import DataError, Made, Setting, SpecError, did_you_mean, some_of, warn
 from evenhand.spec import Occurrence, Ordinal, Problem, check_problem, weighting_of
-from evenhand.spec.agreement import favourable_code
+from evenhand.spec.agreement import disagreement, favourable_code
 from evenhand.spec.cells import Learned, Sample
 from evenhand.tables.columns import (
     Coded,
@@ -77,6 +77,22 @@ def count(
     """
     check_problem(problem)
     return count_frame(problem, frame, weighting_of(problem, weights, frequencies))
+
+
+def counts_in_memory(problem: Problem, table: Frame | Counts, weighting: Weighting | None) -> Counts:
+    """Return the counts of a frame, or given counts if they are those of the problem's columns."""
+    check_problem(problem)
+    if not isinstance(table, Counts):
+        return count_frame(problem, table, weighting)
+    if weighting is not None and not weighting.deliberate:
+        raise DataError(f"{weighting.option} go with a frame; a Counts already has its own")
+    names = tuple(v.name for v in table.domain.variables)
+    stated = (*problem.protected, *problem.feature_variables, problem.outcome)
+    if names != stated:
+        raise DataError(f"these counts are over the columns {list(names)}, the problem's are {list(stated)}")
+    if (words := disagreement(problem, table.domain)) is not None:
+        raise DataError(f"these counts are not the problem's: {words}; count the table for this problem")
+    return table
 
 
 def count_frame(problem: Problem, frame: Frame, weighting: Weighting | None) -> Counts:

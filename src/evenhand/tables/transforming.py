@@ -11,10 +11,10 @@ import math
 import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,18 +22,20 @@ from numpy.typing import NDArray
 from evenhand import check, tables
 from evenhand.arrays import Cells, Flags, positions, sums
 from evenhand.data.counts import Counts
-from evenhand.data.domain import Axis, Domain, Variable
+from evenhand.data.domain import Axis, Domain, Variable, among
 from evenhand.data.levels import UNSEEN as NO_LEVEL
 from evenhand.errors import DataError, Option, warn
-from evenhand.kernel import Kernel, joined, look_up
+from evenhand.kernel import Kernel, joined, look_up, project
 from evenhand.kernel.balance import ranked
 from evenhand.kernel.draws import Spaced, keyed_draws, seeded_draws
 from evenhand.kernel.shuffle import Shuffle, Turns
 from evenhand.kernel.strangers import KEPT, Policies, Policy, Strangers
 from evenhand.kernel.strata import MOST_CELLS, Allotted, Strata
 from evenhand.resources import each_of, in_blocks
-from evenhand.spec import Nest
-from evenhand.tables import Coded, Encoded, Lookup, Placed, Record, Restore, Restoring, Table
+from evenhand.spec.nesting import Nest
+from evenhand.tables import Coded, Encoded, Restore, Restoring, Table
+from evenhand.tables.keys import key_texts
+from evenhand.tables.person import Lookup, Placed, Record
 
 Mode = Literal["release", "apply"]
 Unseen = Literal["typical", "keep", "error"]
@@ -43,7 +45,7 @@ SeedOrigin = Literal["given", "drawn", "default"]
 Levels = Callable[[str], Cells]
 """The level of each kind of rows in a column."""
 
-Draws = Callable[[slice], Cells]
+BlockDraws = Callable[[slice], Cells]
 """The draws of a block of rows: what is never held for all rows at once need not be."""
 
 Drawing = Callable[["Located"], Cells]
@@ -89,57 +91,127 @@ FRESH_BITS = 128
 
 @dataclass(frozen=True)
 class How:
-    """How results are drawn and written: the options that release and apply share."""
+    """The options of one draw, settled: what is left open in :class:`Draws` is decided."""
 
     seed: int
     key: str | None = None
     draw: Draw = "independent"
     unseen: Unseen | None = None
     restore: Restoring = Restoring.SAMPLE
+    missing: Missing | None = None
     seed_origin: SeedOrigin = "given"
     draw_asked: bool = True
-
-    def __post_init__(self) -> None:
-        check.one_of("draw", self.draw, get_args(Draw))
-        check.one_of("unseen", self.unseen, (None, *get_args(Unseen)))
-        check.one_of("restore", self.restore, get_args(Restore))
-        object.__setattr__(self, "restore", Restoring(self.restore))
-        if self.key is not None and not isinstance(self.key, str):
-            raise check.refused("key", "the name of a column", self.key)
 
     @property
     def balanced(self) -> bool:
         """Whether the rows of a source are drawn together."""
         return self.draw == "balanced"
 
-    @classmethod
-    def of(cls, seed: int | None, **options: Any) -> How:
-        """Take a seed as users give it: None is fresh randomness."""
-        if seed is None:
-            return cls(secrets.randbits(FRESH_BITS), seed_origin="drawn", **options)
-        return cls(check.seed("seed", seed, or_none=True), **options)
 
-    @classmethod
-    def of_release(cls, seed: int | None, *, key: str | None, draw: Draw | None, **options: Any) -> How:
-        """Take the options of a release, where None is the default.
+@dataclass(frozen=True)
+class Draws:
+    """The options of a draw: ``release``, ``apply``, ``expand``, ``person`` and queries take them, or each by its name.
 
-        With a key draws are independent, from the same seed everywhere: they must not depend on who else is in the
-        table. Without one they are balanced, from a fresh seed.
-        """
-        options |= {"key": key, "draw_asked": draw is not None}
-        options["draw"] = ("balanced" if key is None else "independent") if draw is None else draw
-        if seed is None and key is not None:
-            return cls(DEFAULT_SEED, seed_origin="default", **options)
-        how = cls.of(seed, **options)
-        if how.seed_origin == "drawn":
-            logging.getLogger("evenhand").info("release draws with the fresh seed %d", how.seed)
-        return how
+    Parameters
+    ----------
+    seed : int, None or "default"
+        Makes draws repeatable: the same seed, table and options give the same result. None takes a fresh one, which the
+        logger ``evenhand`` has at level INFO and a result in a file in its ``options``. By default the seed is 0, so
+        that a person gets the same result wherever they are drawn; but a release of a table without ``key`` takes a
+        fresh one. Without ``key`` draws go by position, so give each batch a seed of its own. Choose a seed before you
+        see any result.
+    key : str, optional
+        A column that says who a row is. A row's draw then depends on its key, the seed and the mode alone: the same
+        person gets the same draw in any order, in any table, from any engine. Rows that share a key share a draw.
+    draw : {"balanced", "independent"}, optional
+        ``balanced``, the default of a release of a table without ``key``: all rows are drawn together. The number of
+        people with each outcome is its expectation rounded down or up: in every cell (d, x, y), in every group and
+        segment that parity compares, and in total. Each move is within two of its expectation. Each person's
+        probabilities stay the same, but a row's result depends on the other rows. Not everything can be balanced: not
+        groups that cross, released segments, groups of a blind mapping, rows that share a key, very many new cells. The
+        rest is, with a warning if you wrote ``draw="balanced"``; by default the logger ``evenhand`` has it. In apply
+        mode no outcome is drawn: the number of rows with the same (d, x) that make each move is its expectation rounded
+        down or up. Spark, SQL and single people have no balanced draws.
+        ``independent``, the default everywhere else: each row is drawn on its own.
+    unseen : {"typical", "keep", "error"}, optional
+        What to do with rows whose (d, x, y) was not in the table that was fitted. ``typical``, the default: they keep
+        their features and draw ŷ as the fitted people of their group and outcome do on average, mixed with staying as
+        far as their own budgets ask; where D is suppressed, from p(ŷ|x), or from p(ŷ) where nobody had x. ``keep``:
+        they stay as they are (where D is suppressed, with ŷ from p(ŷ|x)). A row of a group that was not fitted (unless
+        D is suppressed, or not read), or with a value that is no level, stays as it is.
+    missing : {"level", "error"}, optional
+        What a missing value is in a column where the fitted table had none: ``level``, one that nobody had, so that its
+        row is an unseen one (as a rule kept as it is, and counted), or an error that names the row. By default what the
+        problem says. Where missing values have a level in the mapping, they keep it; a missing outcome is an error.
+    restore : {"sample", "midpoint", "label"}, optional
+        What is written where a column has bins, or merged levels, and its level changes: a value that somebody of the
+        new level had in the fitted table, the middle of the bin (the commonest of merged values), or the level's name,
+        in which case the whole column becomes text. A value whose level does not change stays. By default ``sample``;
+        where nothing is drawn, ``midpoint``.
 
-    @classmethod
-    def of_apply(cls, seed: int | None, **options: Any) -> How:
-        """Take the options of apply mode, where the default seed and the same one given are alike."""
-        how = cls.of(seed, **options)
-        return replace(how, seed_origin="default") if seed == DEFAULT_SEED else how
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> data = eh.datasets.load("compas")
+    >>> mapping = eh.fit(data.problem, data.counts)
+    >>> draws = eh.Draws(seed=7, draw="independent")
+    >>> mapping.release(data.frame, draws).equals(mapping.release(data.frame, seed=7, draw="independent"))
+    True
+    """
+
+    seed: int | Literal["default"] | None = "default"
+    key: str | None = None
+    draw: Draw | None = None
+    unseen: Unseen | None = None
+    missing: Missing | None = None
+    restore: Restore | None = None
+
+    def __post_init__(self) -> None:
+        if self.seed is not None and not (isinstance(self.seed, str) and self.seed == "default"):
+            object.__setattr__(self, "seed", check.seed("seed", self.seed, or_none=True))
+        if self.key is not None and not isinstance(self.key, str):
+            raise check.refused("key", "the name of a column", self.key)
+        for name, known in (("draw", Draw), ("unseen", Unseen), ("missing", Missing), ("restore", Restore)):
+            check.one_of(name, getattr(self, name), (None, *get_args(known)))
+
+
+def draws_of(given: Draws | None, options: Mapping[str, Any], *unused: str) -> Draws:
+    """Read the options of a call: a value, keywords that replace what it says, or both."""
+    if given is not None:
+        check.kind("draws", given, Draws, "an eh.Draws")
+    known = [each.name for each in fields(Draws) if each.name not in unused]
+    for name in options:
+        if name not in known:
+            raise TypeError(f"unexpected keyword argument {name!r}; of the options of a draw this takes {known}")
+    return replace(given or Draws(), **options)
+
+
+def settled(draws: Draws, *, release: bool = False) -> How:
+    """Decide what is left open; in a ``release`` of a table its rows may be drawn together."""
+    together = release and draws.key is None
+    draw: Draw = draws.draw or ("balanced" if together else "independent")
+    origin: SeedOrigin
+    if draws.seed is None or (draws.seed == "default" and together):
+        seed, origin = secrets.randbits(FRESH_BITS), "drawn"
+    else:
+        seed = DEFAULT_SEED if draws.seed == "default" else int(draws.seed)
+        # In apply mode the default seed and the same one given are alike.
+        origin = "default" if draws.seed == "default" or (seed == DEFAULT_SEED and not release) else "given"
+    if release and origin == "drawn":
+        logging.getLogger("evenhand").info("release draws with the fresh seed %d", seed)
+    restore = Restoring(draws.restore or "sample")
+    return How(seed, draws.key, draw, draws.unseen, restore, draws.missing, origin, draws.draw is not None)
+
+
+class DrawOptions(TypedDict, total=False):
+    """The options of :class:`Draws` as keywords of a call."""
+
+    seed: int | Literal["default"] | None
+    key: str | None
+    draw: Draw | None
+    unseen: Unseen | None
+    missing: Missing | None
+    restore: Restore | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +228,8 @@ class Transformer:
         The axes whose columns are read.
     fitted : Kernel
         Rows of targets: cells of X × Y in train mode, of X in apply mode.
-    sources, rows : array
-        The known sources as numbers over the axes that are read, ascending, and the kernel's row of each.
+    sources : array
+        The known sources as numbers over the axes that are read, ascending: those of the kernel's rows.
     policies : Policies
         What becomes of people of an unknown source, by policy.
     policy : {"typical", "keep"}
@@ -171,7 +243,6 @@ class Transformer:
     reads: tuple[Axis, ...]
     fitted: Kernel
     sources: Cells
-    rows: Cells
     policies: Policies = KEPT
     policy: Policy = "typical"
     nest: Nest = UNNESTED
@@ -191,8 +262,8 @@ class Transformer:
         """Whether everybody stays as they are: so in apply mode where no feature may change."""
         # What is read ends with what is written.
         own = self.sources % math.prod(axis.size for axis in self.writes)
-        single = np.diff(self.fitted.starts)[self.rows] == 1
-        stays = self.fitted.targets[self.fitted.starts[self.rows]] == own
+        single = np.diff(self.fitted.starts) == 1
+        stays = self.fitted.targets[self.fitted.starts[:-1]] == own
         return self.strangers is None and bool(np.all(single & stays))
 
     @property
@@ -299,7 +370,7 @@ class Transformer:
         """The mode for one person at a time."""
         own = len(self.fitted)
         targets = tuple(variable for axis in self.writes for variable in axis.variables)
-        return Lookup(self.name, self.read, targets, self.kernel, self.sources, self.rows, self.strangers, own)
+        return Lookup(self.name, self.read, targets, self.kernel, self.sources, self.strangers, own)
 
     @property
     def otherwise(self) -> Policy:
@@ -349,32 +420,21 @@ class Transformer:
 
 
 def train_mode(
-    counts: Counts,
-    kernel: Kernel,
-    *,
-    blind: bool = False,
-    policies: Policies = KEPT,
-    nest: Nest = UNNESTED,
+    counts: Counts, kernel: Kernel, reads: str = "dxy", *, policies: Policies = KEPT, nest: Nest = UNNESTED
 ) -> Transformer:
-    """Return train mode on the sources of counts; a blind mapping has one row for everybody with the same (x, y)."""
-    domain = counts.domain
-    if blind:
-        rows = np.unique(counts.records.of_source, return_index=True)[1]
-        reads: tuple[Axis, ...] = (domain.x, domain.y)
-        return Transformer("release", domain, reads, kernel, counts.records.cells, rows, policies, nest=nest)
-    reads, rows = (domain.d, domain.x, domain.y), np.arange(len(counts))
-    return Transformer("release", domain, reads, kernel, counts.sources, rows, policies, nest=nest)
+    """Return train mode of a mapping that reads some axes: everybody who shares what is read has one row."""
+    axes, rows = counts.domain.axes(reads), project(kernel, counts, reads)
+    return Transformer("release", counts.domain, axes, rows, counts.over(reads).cells, policies, nest=nest)
 
 
-def apply_mode(counts: Counts, kernel: Kernel, *, blind: bool = False) -> Transformer:
-    """Return apply mode on what is known before the outcome; a blind mapping needs no group.
+def apply_mode(counts: Counts, kernel: Kernel, reads: str = "dxy") -> Transformer:
+    """Return apply mode of a mapping that reads some axes: of these, it reads no outcome.
 
     Whatever the policy, a person of an unknown (d, x) keeps x: there is no outcome that could be typical.
     """
-    domain = counts.domain
-    known = counts.features if blind else counts.people_before_outcome
-    reads = (domain.x,) if blind else (domain.d, domain.x)
-    return Transformer("apply", domain, reads, kernel, known.cells, np.arange(len(known.cells)))
+    before = among(reads, "dx")
+    rows = project(kernel, counts, before, "x")
+    return Transformer("apply", counts.domain, counts.domain.axes(before), rows, counts.over(before).cells)
 
 
 @dataclass(frozen=True, eq=False)
@@ -577,7 +637,7 @@ def transform_piece(
     together = None
     located = locate(mode, table, text=text, first=first)
     if dealt is not None:
-        drawn: Draws = dealt(located).__getitem__
+        drawn: BlockDraws = dealt(located).__getitem__
     elif how.balanced:
         drawn, together = _together(mode, table, located, how)
     else:
@@ -627,7 +687,7 @@ def kinds_of(mode: Transformer, levels: Levels) -> Kinds:
     number = np.where(complete, number, NO_LEVEL)
     place = mode.place(number)
     sourced = place >= 0
-    rows = np.where(sourced, mode.rows[place], 0)
+    rows = np.where(sourced, place, 0)
     if mode.strangers is None or sourced.all():
         return Kinds(cells, rows, sourced, sourced, number, levels)
     # An unknown source whose values are levels may have a row that draws ŷ.
@@ -652,7 +712,7 @@ def _cells(axis: Axis, levels: Levels) -> Cells:
     return np.where(new, NO_LEVEL, cells)
 
 
-def independent_draws(mode: Transformer, table: Table, how: How, *, first: int = 0) -> Draws:
+def independent_draws(mode: Transformer, table: Table, how: How, *, first: int = 0) -> BlockDraws:
     """Return one draw per row; ``first`` is the position of the first row, where a table comes in pieces."""
     if how.key is not None:
         return single_draws(mode, table, how, first=first).__getitem__
@@ -666,7 +726,7 @@ class Together(NamedTuple):
     pooled: bool = False
 
 
-def _together(mode: Transformer, table: Table, located: Located, how: How) -> tuple[Draws, Together]:
+def _together(mode: Transformer, table: Table, located: Located, how: How) -> tuple[BlockDraws, Together]:
     """Return balanced draws of a table that is whole, and what they could not tell apart."""
     balancing = Balancing(mode)
     number = balancing.settled(balancing.number(located))
@@ -801,7 +861,7 @@ def single_draws(mode: Transformer, table: Table, how: How, *, first: int = 0, p
     """Return each row's own draw, by position or by key."""
     if how.key is None:
         return seeded_draws(how.seed, len(table), mode.name, first=first, purpose=purpose)
-    return keyed_draws(tables.key_texts(table, how.key, first=first), how.seed, mode.name, purpose=purpose)
+    return keyed_draws(key_texts(table, how.key, first=first), how.seed, mode.name, purpose=purpose)
 
 
 @dataclass(frozen=True, eq=False)
@@ -835,7 +895,7 @@ class Moves:
     new_cells: Mapping[int, int]
 
 
-def moves_of(mode: Transformer, size: int, located: Located, drawn: Draws) -> Moves:
+def moves_of(mode: Transformer, size: int, located: Located, drawn: BlockDraws) -> Moves:
     """Pick the target of every draw."""
     kernel, kinds = mode.kernel, located.kinds
     stays = mode.join(*(kinds.cells[axis] for axis in mode.writes))
@@ -900,15 +960,13 @@ def placed(mode: Transformer, table: Table, *, text: bool = False, first: int = 
     return [mode.lookup.placed(each) for each in zip(*levels, strict=True)]
 
 
-def transform_person(mode: Transformer, record: Record, how: How, *, fresh: bool = False) -> dict[str, Any]:
-    """Draw and write a target for one person; warn of one whose source is unknown, or refuse them.
-
-    ``fresh`` asks for draws that nobody can repeat: these need not be made from a seed.
-    """
+def transform_person(mode: Transformer, record: Record, how: How) -> dict[str, Any]:
+    """Draw and write a target for one person; warn of one whose source is unknown, or refuse them."""
     lookup = mode.lookup
     values = lookup.values(record)
     levels = lookup.levels(values)
-    draw = lookup.draw(record, how.key, None if fresh else how.seed)
+    # Draws that nobody can repeat need not be made from a seed.
+    draw = lookup.draw(record, how.key, None if how.seed_origin == "drawn" else how.seed)
     row, sourced = lookup.row(levels)
     if not sourced:
         then = "are left unchanged" if row is None else mode.then_drawn

@@ -28,12 +28,11 @@ from evenhand.files import reason, uninterrupted
 from evenhand.findings.datasheet import datasheet, job_summary
 from evenhand.findings.impact import KINDS, Impact, impact, impact_on
 from evenhand.findings.manifest import Manifest
-from evenhand.fitting import part_of
 from evenhand.mapping import Mapping
 from evenhand.render import markdown
 from evenhand.render.section import Note
 from evenhand.render.sentences import sentence
-from evenhand.resources import Progress, silent
+from evenhand.resources import Progress, part_of, silent
 from evenhand.spec.agreement import favourable_code
 from evenhand.use.reporting import Report, report_on
 

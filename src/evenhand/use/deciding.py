@@ -30,11 +30,12 @@ from evenhand.errors import Made, Option, some_of, warn
 from evenhand.findings.ledger import SOMEBODY
 from evenhand.findings.naming import group_names
 from evenhand.findings.scores import by_group
-from evenhand.fitting import begin, fitted
+from evenhand.fitting import begin
 from evenhand.kernel import unchanged
 from evenhand.kernel.achieved import ParityAchieved, parity_achieved
 from evenhand.mapping import Mapping
 from evenhand.optimize.solve import Clock
+from evenhand.optimum import optimal
 from evenhand.render.numbers import people as expected_people
 from evenhand.resources import silent
 from evenhand.spec import L1, Distortion, ExpectedDistortion, Ordinal, Parity, Problem, comparisons
@@ -230,9 +231,9 @@ def _table(problem: Problem, groups: Frame, level: Cells) -> Frame:
 def _mapping(problem: Problem, table: Frame, people: People) -> Mapping:
     """Fit within the smallest budget that lets everybody move as little as possible in total, which keeps ranks."""
     counts, clock, report = begin(problem, table, people.weighting)
-    freely = fitted(replace(problem, budget=None), counts, clock, report)
+    freely = optimal(replace(problem, budget=None), counts, clock, report)
     limit = max(LEAST_BUDGET, float(freely.achieved.distortion.max()) * (1 + SPARE))
-    return fitted(replace(problem, budget=ExpectedDistortion(limit)), counts, clock, report)
+    return optimal(replace(problem, budget=ExpectedDistortion(limit)), counts, clock, report)
 
 
 def _ties(table: Frame, people: Cells, asked: Decisions) -> Ties:
@@ -313,7 +314,7 @@ def _released_out_of_fold(every: _Everybody, fold: Cells, score: Numbers, by_fol
     problem = replace(every.mapping.problem, budget=None)
     for part, among in zip(np.unique(fold), by_fold, strict=True):
         others, mine = np.flatnonzero(fold != part), np.flatnonzero(fold == part)
-        partial = fitted(problem, every.counts(every.scale.level(among), others), Clock(), silent)
+        partial = optimal(problem, every.counts(every.scale.level(among), others), Clock(), silent)
         found[mine] = every.released(every.releases(partial, among, others), score, mine)
     return found
 

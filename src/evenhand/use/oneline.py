@@ -29,7 +29,7 @@ from evenhand.findings.changes import changes
 from evenhand.findings.feasibility import budget_edge
 from evenhand.findings.ledger import both_directions, ledger
 from evenhand.findings.scores import by_group
-from evenhand.fitting import begin, fitted_as_asked
+from evenhand.fitting import begin, fit_counted
 from evenhand.kernel.achieved import ParityAchieved, parity_of_rates
 from evenhand.mapping import Mapping
 from evenhand.optimize.solve import Clock
@@ -354,8 +354,8 @@ def _within(problem: Problem, counts: Counts, table: Frame, people: People) -> M
     if least is not None:
         limit = ExpectedDistortion(float(np.clip(BUDGET * least, LEAST_BUDGET, 1.0)))
         with suppress(NotSure):
-            return fitted_as_asked(replace(problem, budget=limit), counts, table, people.weighting, Clock(), silent)
-    return fitted_as_asked(problem, counts, table, people.weighting, Clock(), silent)
+            return fit_counted(replace(problem, budget=limit), counts, table, people.weighting, Clock(), silent)
+    return fit_counted(problem, counts, table, people.weighting, Clock(), silent)
 
 
 def _refused(refused: NotSure, problem: Problem, counts: Counts, table: Frame, people: People) -> NotSure:
@@ -367,7 +367,7 @@ def _refused(refused: NotSure, problem: Problem, counts: Counts, table: Frame, p
         try:
             # Within any budget: where that can be had, the fit at this bound has it.
             stated = replace(problem, parity=[problem.parity[0].with_bounds(lambda _, to=bound: to)])
-            fitted_as_asked(stated, counts, table, people.weighting, Clock(), silent)
+            fit_counted(stated, counts, table, people.weighting, Clock(), silent)
         except NotSure as again:
             nearest = again.smallest_parity_bound
         except EvenhandError:

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 from evenhand.data.domain import in_words
 from evenhand.engines import Row, Source, row_at, rows_where
 from evenhand.errors import DataError, StorageError
+from evenhand.explanation import explaining
 from evenhand.findings.explaining import Drawn, Explaining, Explanation
 from evenhand.findings.manifest import FileRecord, Manifest, own_paths
 from evenhand.mapping import Mapping as Fitted
 from evenhand.resources import Progress, silent
 from evenhand.spec import Problem
-from evenhand.tables import Placed
+from evenhand.tables.person import Placed
 from evenhand.tables.transforming import Missing, Mode, Unseen, placed
 
 Where = Mapping[str, str]
@@ -90,7 +91,7 @@ def explain_person(
     if mode is None:
         has_outcome = fitted.problem.outcome in Source.of(table, fitted.problem.csv).columns
         mode = "release" if has_outcome else "apply"
-    about = fitted.explaining(mode, unseen, missing)
+    about = explaining(fitted, mode, unseen, missing)
     release = None if manifest is None else Release.of(manifest, fitted, table, mapping, tell)
     people = [find_person(fitted, about, table, each, progress) for each in (where, beside) if each is not None]
     drawn = [None if release is None else release.drawn(about, person) for person in people]

@@ -384,10 +384,10 @@ def _only(section: Section, *keys: str) -> Section:
 def _changed(m: Subject, section: Section, moves: Table, who: Any) -> Section:
     numbers = {name: getattr(who, name) for name in ("people", "share", "share_features", "expected_distortion")}
     outcome = sum(move.people for move in who.together if move.column.name == m.problem.outcome)
-    facts = (*numbers.items(), ("outcome_people", outcome), ("suppressed", m.problem.suppresses))
+    facts = (*numbers.items(), ("outcome_people", outcome), ("suppressed", m.problem.suppression.redraws))
     return replace(
         section, facts=tuple(Fact(name, value, detail=True) for name, value in facts),
-        charts=tuple(flow_chart(moves, m.counts, suppressed=m.problem.suppresses)),
+        charts=tuple(flow_chart(moves, m.counts, suppressed=m.problem.suppression.redraws)),
         tables=(*section.tables, budgets_table(m)),
     )  # fmt: skip
 

@@ -31,7 +31,7 @@ from evenhand.errors import (
     TimeLimitError,
 )
 from evenhand.findings.feasibility import budget_edge, identity_from, parity_edge
-from evenhand.fitting import begin, fitted_as_asked, part_of
+from evenhand.fitting import begin, fit_counted
 from evenhand.kernel import Kernel, unchanged
 from evenhand.kernel.achieved import achieved, distances
 from evenhand.mapping import Mapping
@@ -43,7 +43,7 @@ from evenhand.optimize.tabulate import tabulated
 from evenhand.render.chart import Picture
 from evenhand.render.finding import Finding
 from evenhand.render.section import Chart, Column, Fact, Kind, Line, Note, Point, Section, Table
-from evenhand.resources import Progress, heeding
+from evenhand.resources import Progress, heeding, part_of
 from evenhand.spec import Problem, check_problem, weighted_by, weighting_of
 from evenhand.tables import frame as table
 from evenhand.tolerances import AT_BOUND, DOUBLE_ROUNDING, EDGE_TOLERANCE
@@ -493,7 +493,7 @@ def frontier_around(
 
 def _identity_factor(problem: Problem, counts: Counts) -> float | None:
     """Return the factor on all parity bounds from which nobody need change; None where there is none."""
-    if problem.suppresses:
+    if problem.suppression.redraws:
         return None
     needed = 0.0
     for part in distances(problem, counts, unchanged(counts)):
@@ -653,7 +653,7 @@ def _lines(problem: Problem, counts: Counts, scale: _Budgets | None, clock: Cloc
         share = EDGES_SHARE / len(budgets)
         report("finding the smallest feasible bound", share * done)
         given = problem if scale is None or budget is None else scale.given(problem, budget)
-        moves_anyway = given.suppresses or given.confidence is not None
+        moves_anyway = given.suppression.redraws or given.confidence is not None
         slack_from = math.inf if moves_anyway else identity_from(given, counts)
         line = _Line(given, budget, None, None, slack_from if math.isfinite(slack_from) else None, 0.0, None)
         if _convex(given):
@@ -732,7 +732,7 @@ def _settled(spot: _Spot, counts: Counts, least: float | None) -> _Point | None:
     if spot.bound is None:
         if least is not None and line.budget is not None and line.budget < least - EDGE_TOLERANCE:
             return _Point("infeasible")
-        moves_anyway = problem.suppresses or problem.confidence is not None
+        moves_anyway = problem.suppression.redraws or problem.confidence is not None
         met = not moves_anyway and achieved(problem, counts, unchanged(counts)).max_violation <= 0
         return UNCHANGED if met else None
     if spot.bound < line.infeasible_below - EDGE_TOLERANCE:
@@ -763,7 +763,7 @@ def _convex(problem: Problem) -> bool:
     """Whether a problem is one convex program at all bounds: an alternating one is not convex; a user's distance has
     other lines, and a confidence other margins, at every bound."""
     by_lines = any(parity.distance.holds_functions for parity in problem.parity)
-    return not by_lines and not problem.alternates and problem.confidence is None
+    return not by_lines and problem.suppression.convex and problem.confidence is None
 
 
 def _each_refitted(
@@ -801,7 +801,7 @@ def _compiled(spots: Sequence[_Spot], counts: Counts) -> Iterator[tuple[Problem,
 def share_changed(mapping: Mapping) -> float:
     """Return the share of people whom a mapping changes; in their features, where the outcome is drawn anew."""
     done = mapping.achieved
-    changed = done.features_changed if mapping.problem.suppresses else done.changed
+    changed = done.features_changed if mapping.problem.suppression.redraws else done.changed
     return float(mapping.counts.probability @ changed)
 
 
@@ -814,7 +814,7 @@ def _refitted(spot: _Spot, counts: Counts, clock: Clock, tell: Callable[[str], N
         tell(f"; {stage}")
 
     try:
-        found = fitted_as_asked(spot.problem, counts, table, spot.line.weighting, clock, report)
+        found = fit_counted(spot.problem, counts, table, spot.line.weighting, clock, report)
         return replace(_Point.of(found.certificate, *notes), changed=share_changed(found))
     except TimeLimitError:
         raise

@@ -8,7 +8,7 @@ import pytest
 import evenhand as eh
 from evenhand.arrays import sums
 from evenhand.findings.theory.applying import applying
-from evenhand.kernel import for_apply
+from evenhand.kernel import project
 
 
 def test_a_constant_budget_is_its_own_bound(compas, compas_mapping):
@@ -33,7 +33,7 @@ def test_achieved_averages_over_the_outcome(compas, compas_mapping):
 
 def test_features_alone_is_what_apply_mode_does(compas, compas_mapping):
     counts, domain = compas.counts, compas.counts.domain
-    kernel = for_apply(compas_mapping.kernel, counts)
+    kernel = project(compas_mapping.kernel, counts, "dx", "x")
     _, x = np.divmod(counts.people_before_outcome.cells[kernel.rows], domain.x.size)
     same = np.zeros_like(x)
     cost = compas.problem.distortion.between(domain, x, same, kernel.targets, same)

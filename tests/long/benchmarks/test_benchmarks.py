@@ -525,7 +525,7 @@ LOST = "tie-break discarded: it did not hold the optimum"
 def test_notes_tell_who_answered(modules, monkeypatch, alone, whole, specialised, tie_break):
     modules("harness")
     families = located("families")
-    monkeypatch.setattr("evenhand.optimize.solve.structured.suitable", lambda program: "pieces")
+    monkeypatch.setattr("evenhand.optimize.solve.structured.limits.suitable", lambda program: "pieces")
     found = families.by_whom("a programme", alone, whole)
     assert found == {"suitable": True, "specialised": specialised, "tie_break": tie_break}
 

@@ -139,7 +139,7 @@ class TestAsFrames:
         drawn = quietly(of_few.release, path, to=tmp_path / f"drawn.{kind}", **options)
         assert (done.unseen, done.typical, done.missing) == (drawn.unseen, drawn.typical, drawn.missing)
         assert done.unseen > 20
-        assert (done.typical > 20) == (unseen != "keep" or of_few.problem.suppresses)
+        assert (done.typical > 20) == (unseen != "keep" or of_few.problem.suppression.redraws)
 
     @pytest.mark.parametrize("kind", FORMATS)
     @pytest.mark.parametrize("seed", range(12))

@@ -753,7 +753,7 @@ class TestAudit:
     def test_scores_are_those_of_the_fitted_model(self, mapping, frame):
         some = frame[(frame["hired"] == 1) | (frame["age"] > 50)]
         found = mapping.audit(some).scores.query("hired == 1").set_index("sex")["seeing_protected"]
-        expected = some.assign(score=mapping.predictor().predict_proba(some)[:, 1]).groupby("sex")["score"].mean()
+        expected = some.assign(score=mapping.predictor.predict_proba(some)[:, 1]).groupby("sex")["score"].mean()
         assert found.to_dict() == pytest.approx(expected.to_dict())
         own = mapping.audit(frame).scores
         pd.testing.assert_frame_equal(own, mapping.audit().scores)

@@ -11,7 +11,7 @@ from fits import shared_fit
 import evenhand as eh
 from evenhand.engines.marking import _is_formula, is_formula
 
-LETTERS = list("=+-@0159.,eE%\t aX'\n")
+LETTERS = list("=+-@0159.,eE%\t aX'\n＝＋－＠")
 
 
 @pytest.fixture(scope="module")

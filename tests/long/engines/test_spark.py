@@ -167,7 +167,7 @@ def test_what_works_on_a_spark_dataframe_works_as_in_memory(spark):
         lambda given: mapping().expand(given),
         lambda given: mapping().possibilities(given),
         lambda given: mapping().model_rates(given),
-        lambda given: mapping().predictor().predict_proba(given),
+        lambda given: mapping().predictor.predict_proba(given),
         lambda given: mapping().theory.holdout(given),
         lambda given: eh.report_on(mapping(), frame=given, trace=False),
         lambda given: eh.OptimizedPreprocessor(problem(), key=KEY).fit(given),

@@ -465,7 +465,7 @@ class TestClassifier:
         scores = model.predict_proba(X)
         means = pd.DataFrame(scores).groupby(X["group"].to_numpy()).mean().to_numpy()
         assert np.abs(means - mapping.achieved.rates_after).max() < EXACT
-        assert np.abs(scores - mapping.predictor().predict_proba(X)).max() < EXACT
+        assert np.abs(scores - mapping.predictor.predict_proba(X)).max() < EXACT
         assert np.abs(means - mapping.achieved.rates_before).max() > 0.05
 
     def test_on_compas(self, compas):
@@ -473,7 +473,7 @@ class TestClassifier:
         encoder = make_column_transformer((OrdinalEncoder(), list(X.columns)))
         model = eh.PreprocessedClassifier(make_pipeline(encoder, TREE), eh.OptimizedPreprocessor(compas.problem))
         model.fit(X, y)
-        assert np.abs(model.predict_proba(X) - model.preprocessor_.mapping_.predictor().predict_proba(X)).max() < 1e-9
+        assert np.abs(model.predict_proba(X) - model.preprocessor_.mapping_.predictor.predict_proba(X)).max() < 1e-9
 
     def test_expected_scores_by_brute_force(self):
         """Every row of the tidy table of apply mode, scored by the fitted estimator and added up."""

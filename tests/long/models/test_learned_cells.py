@@ -151,7 +151,7 @@ def test_prices_edges_and_the_frontier(frame):
 def test_theory_and_predictions(mapping, frame):
     held = mapping.theory.holdout(wide_frame(1))
     assert held.rows == 1500
-    predicted = mapping.predictor().predict_proba(frame)
+    predicted = mapping.predictor.predict_proba(frame)
     means = pd.Series(predicted[:, 1]).groupby(frame["d"]).mean()
     assert means.tolist() == pytest.approx(mapping.audit().rates.query("y == 1")["after"].tolist())
 

@@ -219,7 +219,7 @@ def test_a_model_without_weights_learns_from_a_release_alone():
 def means_by_group(mapping, frame):
     """The mean score of each group, in the order of the mapping's own groups: what a user would compute."""
     problem = mapping.problem
-    scores = pd.DataFrame(mapping.predictor().predict_proba(frame))
+    scores = pd.DataFrame(mapping.predictor.predict_proba(frame))
     means = scores.groupby([frame[name].to_numpy() for name in problem.protected]).mean()
     return means.to_numpy()
 
@@ -268,7 +268,7 @@ class TestMeanScoresAreReleasedRates:
 def test_suppressed_the_table_does_not_read_the_group_and_the_rates_are_still_met():
     """Eq. (9): as far as ŷ is independent of the group given x̂."""
     mapping = fitted("suppressed", 0.1)
-    predictor = mapping.predictor()
+    predictor = mapping.predictor
     assert not predictor.reads_protected
     assert list(predictor.table.columns) == ["f0", "f1", "y", "probability"]
     apart = np.abs(means_by_group(mapping, table(3)) - mapping.achieved.rates_after).max()
@@ -285,7 +285,7 @@ def test_blind_the_mean_over_everybody_is_the_released_rate(mode, bound):
     """The group is unknown, so apply mode weighs outcomes by p(y|x): the means by group are not the released rates."""
     mapping = fitted(mode, bound)
     frame = table(3)
-    scores = mapping.predictor().predict_proba(frame[["f0", "f1"]])
+    scores = mapping.predictor.predict_proba(frame[["f0", "f1"]])
     released = mapping.counts.groups.probability @ mapping.achieved.rates_after
     assert np.abs(scores.mean(axis=0) - released).max() < EXACT
     assert np.abs(means_by_group(mapping, frame) - mapping.achieved.rates_after).max() > 1e-4
@@ -299,7 +299,7 @@ def test_the_table_is_what_the_release_shows(compas, compas_mapping):
     known = [*KEYS, *(f"to_{name}" for name in compas.problem.features)]
     mass = released.groupby([*known, "to_is_recid"], observed=True)["mass"].sum()
     expected = mass / mass.groupby(level=known, observed=True).transform("sum")
-    shown = compas_mapping.predictor().table
+    shown = compas_mapping.predictor.table
     assert list(shown.columns) == [*KEYS, *compas.problem.features, "is_recid", "probability"]
     shown = shown.set_index(list(shown.columns[:-1]))["probability"]
     assert shown.groupby(level=list(range(5)), observed=True).sum().to_numpy() == pytest.approx(1, abs=EXACT)
@@ -309,7 +309,7 @@ def test_the_table_is_what_the_release_shows(compas, compas_mapping):
 
 
 def test_scores_are_the_average_over_apply_mode(compas, compas_mapping):
-    predictor = compas_mapping.predictor()
+    predictor = compas_mapping.predictor
     person = compas.frame.iloc[[4000]]
     moves = compas_mapping.table("apply").merge(person.drop(columns="is_recid"))
     moves = moves.rename(columns={f"to_{name}": f"new_{name}" for name in compas.problem.features})
@@ -333,16 +333,16 @@ def test_binned_columns_and_other_dataframes():
         distortion=eh.Distortion({"pay": eh.Ordinal(step=1), "hired": eh.Nominal(1)}),
     )  # fmt: skip
     mapping = eh.fit(problem, frame)
-    scores = mapping.predictor().predict_proba(frame)
+    scores = mapping.predictor.predict_proba(frame)
     means = pd.DataFrame(scores).groupby(frame["age"].ge(40)).mean().to_numpy()
     assert np.abs(means - mapping.achieved.rates_after).max() < EXACT
     assert np.abs(means - mapping.achieved.rates_before).max() > 0.05
     for other in (pl.from_pandas(frame), pa.Table.from_pandas(frame)):
-        assert np.array_equal(mapping.predictor().predict_proba(other), scores)
+        assert np.array_equal(mapping.predictor.predict_proba(other), scores)
 
 
 def test_it_never_reads_the_outcome(compas, compas_mapping):
-    predictor = compas_mapping.predictor()
+    predictor = compas_mapping.predictor
     without = compas.frame.drop(columns="is_recid")
     shuffled = compas.frame.assign(is_recid=compas.frame["is_recid"].sample(frac=1, random_state=0).to_numpy())
     scores = predictor.predict_proba(without)
@@ -351,7 +351,7 @@ def test_it_never_reads_the_outcome(compas, compas_mapping):
 
 
 def test_classes_and_decisions(compas, compas_mapping):
-    predictor = compas_mapping.predictor()
+    predictor = compas_mapping.predictor
     assert predictor.classes_.tolist() == [0, 1]
     decided = predictor.predict(compas.frame)
     assert np.array_equal(decided == 1, predictor.predict_proba(compas.frame)[:, 1] > 0.5)
@@ -361,7 +361,7 @@ def test_classes_and_decisions(compas, compas_mapping):
 def test_people_who_were_not_in_the_table():
     """Known features in an unknown group: everybody's p(ŷ|x̂). Unknown features: p(ŷ)."""
     mapping = shared_fit(small_problem(), small_frame())
-    predictor = mapping.predictor()
+    predictor = mapping.predictor
     pooled = learned(mapping.counts, mapping.kernel, protected=False)
     strangers = pd.DataFrame({"group": ["c", "a", "c"], "score": [1, 7, 7]})
     with pytest.raises(eh.DataError, match="3 of 3 rows"):
@@ -421,7 +421,7 @@ def test_twenty_people_are_twenty_whatever_they_weigh(weight):
         protected=["g"], features=["x", "z"], outcome="y", parity=eh.PairwiseParity(9),
         distortion=eh.Distortion({"y": eh.Ordinal(1)}),
     )  # fmt: skip
-    predictor = eh.fit(problem, frame, weights="w").predictor()
+    predictor = eh.fit(problem, frame, weights="w").predictor
     with pytest.warns(eh.EvenhandWarning, match="not in the fitted table"):
         (score,) = predictor.predict_proba(pd.DataFrame({"g": ["a"], "x": [0], "z": [3]}))
     assert score[1] == pytest.approx(9 / 20)

@@ -487,7 +487,7 @@ class TestBadInput:
             raise eh.InfeasibleError("No mapping meets it", smallest_parity_bound=0.2)
 
         X, y = people(200)
-        monkeypatch.setattr("evenhand.use.oneline.fitted_as_asked", infeasible)
+        monkeypatch.setattr("evenhand.use.oneline.fit_counted", infeasible)
         model = one_line()
         with warnings.catch_warnings():
             warnings.simplefilter("error")

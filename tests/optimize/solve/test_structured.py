@@ -15,9 +15,9 @@ import evenhand as eh
 import evenhand.optimize.solve as solving
 from evenhand.optimize.compile import compile_problem
 from evenhand.optimize.program import SmoothLoss, lower_bound
-from evenhand.optimize.solve import Clock, _specialised, from_tight, solve, solve_along, structured
+from evenhand.optimize.solve import Clock, _specialised, from_tight, solve, solve_along
 from evenhand.optimize.solve.dust import exceeds
-from evenhand.optimize.solve.structured import faces, limits, steps
+from evenhand.optimize.solve.structured import faces, limits, method, steps
 from evenhand.optimize.solve.structured.elimination import Factor
 from evenhand.optimize.solve.structured.form import form_of, pieces_of
 from evenhand.optimize.solve.structured.layout import lay_out_form
@@ -133,8 +133,8 @@ def test_a_frontier_goes_through_it_and_past_it(compas, utility, monkeypatch):
     assert all(found.steps < one.steps for found, one in zip(along[1:3], alone[1:3], strict=True))
     assert from_tight(programs[0])
     # Where it does not answer, the general solvers do.
-    monkeypatch.setattr(structured, "GAP", -1.0)
-    monkeypatch.setattr(structured, "GAP_SHARE", -1.0)
+    monkeypatch.setattr(method, "GAP", -1.0)
+    monkeypatch.setattr(method, "GAP_SHARE", -1.0)
     for program, found, general in zip(programs, along, solve_along(programs, Clock()), strict=True):
         loss = [program.loss.value(program.released(result.x)) for result in (found, general)]
         assert loss[0] == pytest.approx(loss[1], abs=SAME_LOSS)
@@ -267,7 +267,7 @@ class TestWhoAnswers:
         ids=["not converged", "exceeds a bound", "not a number"],
     )
     def test_what_is_not_certified_is_answered_generally_and_says_so(self, compas, monkeypatch, name, broken):
-        monkeypatch.setattr(structured, name, broken)
+        monkeypatch.setattr(method, name, broken)
         mapping = eh.fit(compas.problem, compas.counts)
         (note,) = mapping.certificate.notes
         assert note.startswith("the specialised method did not answer (")

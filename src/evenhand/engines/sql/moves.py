@@ -84,7 +84,7 @@ def _sources(mode: Transformer) -> tuple[Cells, tuple[Cells, ...], Cells]:
     own = tuple(cells[axis] for axis in mode.writes)
     strangers, outcomes = mode.strangers, mode.domain.y.size
     if strangers is None:
-        return mode.sources, own, mode.rows
+        return mode.sources, own, np.arange(len(mode.sources))
     key, row = strangers.keys, strangers.rows
     if mode.domain.y not in strangers.by:
         # Whatever the outcome, the row is the same; whoever has no key of their own has the one after the last.
@@ -97,7 +97,7 @@ def _sources(mode: Transformer) -> tuple[Cells, tuple[Cells, ...], Cells]:
     return (
         np.concatenate([mode.sources, -1 - key]),
         (np.concatenate([own[0], x]), np.concatenate([own[1], y])),
-        np.concatenate([mode.rows, len(mode.fitted) + row]),
+        np.concatenate([np.arange(len(mode.sources)), len(mode.fitted) + row]),
     )
 
 

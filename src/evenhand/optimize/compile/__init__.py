@@ -16,7 +16,6 @@ from evenhand.data.counts import Counts
 from evenhand.kernel import Kernel
 from evenhand.optimize.compile.choices import Choices, choices_of, outcome_choices
 from evenhand.optimize.compile.distortion import BudgetRows, budget_rows
-from evenhand.optimize.compile.inverse import EntryMultipliers, budget_multipliers, entry_multipliers, free_event
 from evenhand.optimize.compile.moves import Moves, allowed_moves, moves_of_records
 from evenhand.optimize.compile.parity import (
     LEAST_OF_ALL,
@@ -30,21 +29,17 @@ from evenhand.optimize.compile.size import refuse_beyond_memory
 from evenhand.optimize.compile.utility import loss_from
 from evenhand.optimize.program import Program
 from evenhand.resources import heed
-from evenhand.spec import Comparisons, Problem, comparisons, outcome_given_features
+from evenhand.spec import Comparisons, Problem, comparisons
 
 __all__ = [
     "LEAST_OF_ALL",
     "Barring",
     "Compiled",
-    "EntryMultipliers",
     "allowed_moves",
     "barred_outcomes",
-    "budget_multipliers",
     "compile_again",
     "compile_outcomes",
     "compile_problem",
-    "entry_multipliers",
-    "free_event",
     "moves_of_records",
     "refuse_beyond_memory",
 ]
@@ -98,8 +93,8 @@ def compile_problem(problem: Problem, counts: Counts, conditional: Numbers | Non
 
     Where D is suppressed, p(ŷ|x̂) is ``conditional`` (one row per observed x), or what the problem says.
     """
-    if conditional is None and problem.suppresses:
-        conditional = outcome_given_features(problem.conditional, counts, counts.features.cells)
+    if conditional is None:
+        conditional = problem.suppression.conditional(counts)
     compared, moves, barred = _comparisons_and_moves(problem, counts)
     return _assembled(problem, counts, compared, choices_of(problem, counts, moves, conditional), barred)
 
@@ -157,9 +152,8 @@ def _assembled(
     budgets = budget_rows(problem, counts, choices)
     heed()
     # The cells of r, r as rows over the choices, and p on the same cells.
-    target, marginal = moves.target, counts.records
-    if problem.utility_on_features:
-        marginal, (target, _) = counts.features, counts.domain.split_xy(moves.target)
+    axes = problem.suppression.utility_axes
+    marginal, target = counts.over(axes), counts.domain.number(axes, counts.domain.split("xy", moves.target))
     targets, place = np.unique(np.concatenate([target, marginal.cells]), return_inverse=True)
     entries = (counts.probability[moves.source], (place[: len(target)], np.arange(len(target))))
     release = sparse.csr_array(entries, shape=(len(targets), len(target)))

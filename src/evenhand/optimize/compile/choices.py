@@ -1,8 +1,9 @@
 """What is decided, and how it spreads over the moves.
 
-Ordinarily each source is a distribution over its own moves. A blind mapping decides once for everybody with the same
-(x, y), whatever their group. With D suppressed (section 3.2.2) a source chooses x̂ alone, and ŷ follows from p(ŷ|x̂); or,
-in the other half of the alternating minimisation, every x̂ chooses ŷ, and the sources follow.
+Ordinarily each source is a distribution over its own moves. A mapping that does not read everything decides once for
+everybody who shares what it reads: a blind one for all with the same (x, y), whatever their group. With D suppressed
+(section 3.2.2) a source chooses x̂ alone, and ŷ follows from p(ŷ|x̂); or, in the other half of the alternating
+minimisation, every x̂ chooses ŷ, and the sources follow.
 
 All are the same shape: *owners*, each a distribution over its *choices*, and shares by which a choice spreads over
 moves.
@@ -65,7 +66,7 @@ def choices_of(problem: Problem, counts: Counts, moves: Moves, conditional: Numb
 
     ``conditional`` is p(ŷ|x̂), one row per observed x, where D is suppressed.
     """
-    if conditional is None and not problem.blind:
+    if conditional is None and problem.reads == "dxy":
         return Choices(moves.source, counts.probability, sparse.eye_array(len(moves.source), format="csr"), moves)
     to_x, to_y = counts.domain.split_xy(moves.target)
     share, target, leaves = np.ones(len(moves.source)), moves.target, np.ones(len(moves.source))
@@ -87,11 +88,11 @@ def choices_of(problem: Problem, counts: Counts, moves: Moves, conditional: Numb
         leaves = (conditional > 0).sum(axis=1)[place].astype(float)
         drawn = share > 0
         moves, share, target, leaves = moves.keep(drawn), share[drawn], target[drawn], leaves[drawn]
-    owner, weight = moves.source, counts.probability
-    if problem.blind:
-        owner, weight = counts.records.of_source[moves.source], counts.records.probability
-        leaves = leaves * np.bincount(counts.records.of_source)[owner]
-    return _joined(counts, moves, owner, weight, target, share, leaves)
+    # A choice is made for everybody who shares what is read, so that all of them must be able to follow it.
+    owners = counts.over(problem.reads)
+    owner = owners.of_source[moves.source]
+    leaves = leaves * np.bincount(owners.of_source)[owner]
+    return _joined(counts, moves, owner, owners.probability, target, share, leaves)
 
 
 def outcome_choices(counts: Counts, moves: Moves, features: Numbers) -> Choices:

@@ -30,7 +30,7 @@ class BudgetRows:
 
 def budget_rows(problem: Problem, counts: Counts, choices: Choices) -> BudgetRows:
     """Return one row for each charge and each holder that has a finite limit and a move it charges."""
-    blocks = [_rows(charge, counts, choices, problem.blind) for charge in problem.charges]
+    blocks = [_rows(charge, counts, choices, problem.reads) for charge in problem.charges]
     size = len(choices.owner)
     matrix = sparse.vstack([sparse.csr_array((0, size)), *(matrix for matrix, _, _ in blocks)], format="csr")
     none = np.zeros(0, dtype=np.int64)
@@ -42,7 +42,7 @@ def budget_rows(problem: Problem, counts: Counts, choices: Choices) -> BudgetRow
     )
 
 
-def _rows(charge: Charge, counts: Counts, choices: Choices, blind: bool) -> tuple[Matrix, Numbers, Cells]:
+def _rows(charge: Charge, counts: Counts, choices: Choices, reads: str) -> tuple[Matrix, Numbers, Cells]:
     heed()
     moves, limits = choices.moves, charge.limits(counts)
     amount = charge.of(moves.distortion)
@@ -50,10 +50,11 @@ def _rows(charge: Charge, counts: Counts, choices: Choices, blind: bool) -> tupl
     holder = charge.holders(counts)[source]
     if charge.averaged:
         amount = amount * counts.group_given_record[source]
-    elif blind:
-        # Everybody with the same (x, y) is treated alike: the smallest limit among them is the one that counts.
-        order = np.lexsort((limits, counts.records.of_source))
-        first = np.concatenate([[True], np.diff(counts.records.of_source[order]) != 0])
+    elif reads != "dxy":
+        # Who shares what is read is treated alike: the smallest limit among them is the one that counts.
+        shared = counts.over(reads).of_source
+        order = np.lexsort((limits, shared))
+        first = np.concatenate([[True], np.diff(shared[order]) != 0])
         kept = np.zeros(len(limits), dtype=bool)
         kept[order[first]] = True
         amount = np.where(kept[source], amount, 0.0)

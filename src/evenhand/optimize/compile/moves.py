@@ -47,7 +47,7 @@ def allowed_moves(problem: Problem, counts: Counts) -> Moves:
     distortion = problem.distortion.between(counts.domain, x, y, to_x, to_y)
     heed()
     possible = np.isfinite(distortion)
-    if not problem.utility.new_cells and not problem.utility_on_features:
+    if not problem.utility.new_cells and problem.suppression.utility_axes == "xy":
         # Where p = 0 this measure is infinite, so nobody may go there.
         possible &= records.at(target) > 0
     record, target, distortion = record[possible], target[possible], distortion[possible]

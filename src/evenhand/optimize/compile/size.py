@@ -91,7 +91,7 @@ def _held(problem: Problem, counts: Counts, moves: float) -> float:
 def _separable(problem: Problem) -> bool:
     """Whether the specialised method takes the measure: a sum over targets, smooth or of straight pieces."""
     measure, p = problem.utility, np.array([0.5, 0.5])
-    if problem.suppresses:
+    if problem.suppression.redraws:
         return False
     if isinstance(measure, Smooth):
         return True

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,18 +25,19 @@ from evenhand.optimize.program import (
 )
 from evenhand.optimize.solve.clock import Clock
 from evenhand.optimize.solve.dust import EXCEEDED, exceeds, tidy
-from evenhand.optimize.solve.infeasible import proved_infeasible
-from evenhand.optimize.solve.level import solve_quasiconvex
 from evenhand.optimize.solve.linear import LinearSolver, PolyhedralAlong, best_multipliers, solve_polyhedral
 from evenhand.optimize.solve.quadratic import SmoothAlong, solve_smooth
 from evenhand.optimize.solve.repair import repair, toward
-from evenhand.optimize.solve.structured import Found, choose, minimise_after, minimise_loss, suitable
-from evenhand.optimize.solve.structured.steps import Watch
+from evenhand.optimize.solve.structured.limits import suitable
 from evenhand.optimize.solve.tiebreak import even, least_change
 from evenhand.resources import Progress
 from evenhand.tolerances import VIOLATION_TOLERANCE
 
 __all__ = ["Clock", "Result", "from_tight", "solve", "solve_along"]
+
+if TYPE_CHECKING:
+    from evenhand.optimize.solve.structured.method import Found
+    from evenhand.optimize.solve.structured.steps import Watch
 
 MANY_ITERATIONS = 25
 """Few programmes that have an answer take the specialised method more; one that has none takes up to a hundred."""
@@ -80,6 +82,8 @@ def solve(
     except TimeLimitError:
         raise
     except SolverError as error:
+        from evenhand.optimize.solve.infeasible import proved_infeasible
+
         if proved_infeasible(program, clock):
             return None
         said = (f"the specialised method did not answer ({error}): the general solver did",)
@@ -90,6 +94,8 @@ def solve(
     elif isinstance(loss, SmoothLoss):
         solution = solve_smooth(program, loss, clock)
     elif isinstance(loss, QuasiconvexLoss):
+        from evenhand.optimize.solve.level import solve_quasiconvex
+
         solution = solve_quasiconvex(program, loss, clock)
     else:
         raise TypeError(f"no solver takes a loss of type {type(loss).__name__}")
@@ -106,6 +112,8 @@ def _specialised(program: Program, tie_break: str | None, clock: Clock, progress
     pieces = suitable(program)
     if pieces is None:
         return None
+    from evenhand.optimize.solve.structured.method import minimise_loss
+
     choosing = tie_break == "least_change"
     watch = _doubting(program, clock, _watch(clock, progress, _minimising(program), 0.1, 0.5))
     found = minimise_loss(program, pieces, watch, clear=choosing)
@@ -114,6 +122,8 @@ def _specialised(program: Program, tie_break: str | None, clock: Clock, progress
 
 def _chosen(program: Program, found: Found, tie_break: str | None, clock: Clock, progress: Progress) -> Result:
     """Choose among the optima of which one was found, and remove numerical slack."""
+    from evenhand.optimize.solve.structured.method import choose
+
     choosing = tie_break == "least_change"
     x = found.x
     notes: tuple[str, ...] = ()
@@ -141,6 +151,8 @@ def _watch(clock: Clock, progress: Progress, stage: str, first: float, last: flo
 
 def _doubting(program: Program, clock: Clock, watch: Watch) -> Watch:
     """Return what watches as well, and asks after many iterations whether there is anything to find."""
+    from evenhand.optimize.solve.infeasible import proved_infeasible
+
     iterations = count()
 
     def doubting(done: float) -> None:
@@ -197,6 +209,8 @@ def solve_along(programs: Iterable[Program], clock: Clock) -> Iterator[Result | 
         loss, solution, result = program.loss, None, None
         try:
             if (pieces := suitable(program)) is not None:
+                from evenhand.optimize.solve.structured.method import minimise_after
+
                 found = minimise_after(found, program, pieces, lambda share: clock.check())
                 result = Result(found.x, found.multipliers, found.steps)
         except TimeLimitError:

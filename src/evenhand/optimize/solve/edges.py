@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,8 +30,10 @@ from evenhand.optimize.solve.model import (
     relief_at,
 )
 from evenhand.optimize.solve.structured.limits import suitable
-from evenhand.optimize.solve.structured.room import RoomAlong
 from evenhand.tolerances import DOUBLE_ROUNDING
+
+if TYPE_CHECKING:
+    from evenhand.optimize.solve.structured.room import RoomAlong
 
 EDGE_SETTLED = 1e-11
 """An edge is found when another iteration moves it by less."""
@@ -145,6 +148,8 @@ def _descend(
     released: Numbers | None,
 ) -> tuple[float, Numbers]:
     """Lower the bound to what the roomiest solution needs, again and again."""
+    from evenhand.optimize.solve.structured.room import RoomAlong
+
     along = RoomAlong()
     for _ in range(MOST_ITERATIONS):
         bound, x = best

@@ -14,7 +14,6 @@ from evenhand.arrays import Cells, Numbers
 from evenhand.errors import InfeasibleError, SolverError, TimeLimitError
 from evenhand.optimize.program import Multipliers, Program, SmoothLoss, Solution, lower_bound
 from evenhand.optimize.solve.clock import Clock
-from evenhand.optimize.solve.edges import fullest
 from evenhand.optimize.solve.model import Model, lay_out, multipliers_of
 from evenhand.tolerances import SOLVER_TOLERANCE
 
@@ -236,6 +235,8 @@ def _inside(program: Program, loss: SmoothLoss, proposed: Numbers, clock: Clock)
     if not _empties(loss, program.released(proposed)):
         return proposed
     held = loss.decisive & (loss.start > 0)
+    from evenhand.optimize.solve.edges import fullest
+
     full, share = fullest(program, loss.start, held, clock)
     if share > 0:
         return (proposed + full) / 2

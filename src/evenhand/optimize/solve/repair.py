@@ -20,7 +20,6 @@ from evenhand.errors import SolverError
 from evenhand.optimize.program import Program
 from evenhand.optimize.solve.clock import Clock
 from evenhand.optimize.solve.dust import EXCEEDED, exceeds, normalised, tidy
-from evenhand.optimize.solve.edges import slackest
 from evenhand.optimize.solve.linear import LinearSolver
 from evenhand.optimize.solve.model import INFINITY, Columns, Model, equalities, eye, lay_out
 from evenhand.tolerances import VIOLATION_TOLERANCE
@@ -61,6 +60,8 @@ def _mended(program: Program, x: Numbers, clock: Clock) -> Iterator[Numbers]:
     if same_moves is not None:
         yield normalised(program, same_moves)
     yield dusty
+    from evenhand.optimize.solve.edges import slackest
+
     inside = slackest(program, x, clock)
     if inside is not None:
         inside = tidy(program, inside)

@@ -16,7 +16,6 @@ from evenhand.errors import SolverError
 from evenhand.optimize.program import Inequalities, PolyhedralLoss, Program, QuasiconvexLoss, SmoothLoss
 from evenhand.optimize.solve.clock import Clock
 from evenhand.optimize.solve.dust import normalised
-from evenhand.optimize.solve.level import within
 from evenhand.optimize.solve.linear import HELD_LOSS, LinearSolver, with_epigraph
 from evenhand.optimize.solve.model import INFINITY, Columns, Model, Rows, at_most, equalities, eye, lay_out
 from evenhand.optimize.solve.quadratic import QuadraticSolver
@@ -108,6 +107,8 @@ def held(program: Program, x: Numbers, *, interior: bool = False) -> Model:
         return Model(tuple(c for c in base.columns if c.name != "r"), (*kept, rows))
     width = HELD_INTERIOR if interior else HELD_LOSS
     if isinstance(loss, QuasiconvexLoss):
+        from evenhand.optimize.solve.level import within
+
         return within(base, loss, loss.value(r) + width)
     assert isinstance(loss, PolyhedralLoss)
     model = with_epigraph(base, loss)

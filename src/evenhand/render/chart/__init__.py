@@ -111,8 +111,10 @@ def save(charts: Chart | Sequence[Chart], path: str | os.PathLike[str]) -> None:
 def _png(text: str) -> bytes:
     try:
         import vl_convert
-    except ImportError:
-        raise MissingExtraError("charts as PNG need vl-convert: pip install 'evenhand[charts]'") from None
+    except ImportError as error:
+        lacking = isinstance(error, ModuleNotFoundError)
+        why = "charts as PNG need vl-convert: pip install 'evenhand[charts]'"
+        raise MissingExtraError(why if lacking else f"vl-convert cannot be loaded: {error}") from None
     return bytes(vl_convert.svg_to_png(text, scale=SCALE))
 
 

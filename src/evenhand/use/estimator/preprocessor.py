@@ -19,7 +19,7 @@ from evenhand.mapping import Mapping
 from evenhand.spec import Problem
 from evenhand.tables import Frame, arrays, to_pandas
 from evenhand.tables.columns import APPLY_ADVICE, MISSING_ADVICE
-from evenhand.tables.transforming import How, Missing, Unseen
+from evenhand.tables.transforming import Draws, Missing, Unseen
 from evenhand.use.estimator.conventions import (
     Features,
     checked,
@@ -165,7 +165,7 @@ class OptimizedPreprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> People:
         """Check everything that is given before anything is learned."""
         problem = stated(self.problem, self.bound, self.budget)
-        How.of(self.seed, key=self.key, unseen=self.unseen)  # which checks them
+        Draws(self.seed, self.key, unseen=self.unseen)  # which checks them
         given = self._read(X, y, fitting=True)
         outcome = y
         if y is not None:

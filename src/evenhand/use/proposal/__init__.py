@@ -24,9 +24,9 @@ from evenhand.findings.changes import changes
 from evenhand.findings.giving_away import MOST_ROWS, given_away_words, giving_away
 from evenhand.findings.ledger import both_directions, ledger
 from evenhand.findings.simpson import LEARNED, Paradox, paradoxes
-from evenhand.fitting import fitted
 from evenhand.mapping import Mapping
 from evenhand.optimize.solve import Clock
+from evenhand.optimum import optimal
 from evenhand.render.sentences import sentence
 from evenhand.resources import Progress, silent
 from evenhand.spec import CsvFormat, Problem
@@ -173,7 +173,7 @@ def propose(
         problem = stated(bounds, direction)
         # Where it cannot be fitted, fit will say why.
         with suppress(EvenhandError):
-            mapping = fitted(problem, finder.counts(problem, direction), Clock(), silent)
+            mapping = optimal(problem, finder.counts(problem, direction), Clock(), silent)
             given_away, outcomes = _given_away(mapping, drafted, rows), tuple(_outcomes(mapping))
     plain = stated(bounds, direction)
     named = paradoxes(plain, finder.counts(plain, direction))
@@ -193,7 +193,7 @@ def _outcomes(mapping: Mapping) -> Iterator[str]:
     who = ledger(problem, counts, mapping.kernel, mapping.achieved)
     if who is None:
         yield from map(sentence, both_directions(counts, changes(counts, mapping.kernel, mapping.achieved)))
-    elif (lost := who.loss(suppressed=problem.suppresses)) is not None:
+    elif (lost := who.loss(suppressed=problem.suppression.redraws)) is not None:
         yield sentence(lost)
 
 

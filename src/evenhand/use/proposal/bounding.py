@@ -15,8 +15,9 @@ from evenhand.data.domain import Value
 from evenhand.errors import EvenhandError
 from evenhand.findings.feasibility import budget_edge, parity_edge
 from evenhand.findings.ledger import ledger
-from evenhand.fitting import checked_counts, fitted
+from evenhand.fitting import checked_counts
 from evenhand.optimize.solve import Clock
+from evenhand.optimum import optimal
 from evenhand.resources import Progress
 from evenhand.spec import ExpectedDistortion, Problem
 from evenhand.spec.distance import Difference, Distance, FourFifths, Ratio
@@ -131,7 +132,7 @@ class Finder:
         problem = self.stated(bounds, direction)
         counts = self.counts(problem, direction)
         try:
-            found = fitted(problem, counts, Clock(), lambda stage, share: self.report(stage, 0.7))
+            found = optimal(problem, counts, Clock(), lambda stage, share: self.report(stage, 0.7))
         except EvenhandError:
             # Bounds that cannot be met, or not found so, take nothing from anybody; fit will say why.
             return bounds

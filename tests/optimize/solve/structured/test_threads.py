@@ -4,8 +4,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import evenhand as eh
 from evenhand.optimize.compile import compile_problem
-from evenhand.optimize.solve.structured import minimise_loss
 from evenhand.optimize.solve.structured.form import pieces_of
+from evenhand.optimize.solve.structured.method import minimise_loss
 from evenhand.optimize.solve.structured.threads import one_thread
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy import sparse
 
 from evenhand.optimize.program import CLUSTER_ROWS, MOST_ENTRIES, MOST_PAIRS, Program
-from evenhand.optimize.solve.structured.form import Pieces, pieces_of
-from evenhand.optimize.solve.structured.fronts import Members, lay_out_fronts
-from evenhand.optimize.solve.structured.layout import cliques_of, connected, tokens
+
+if TYPE_CHECKING:
+    from evenhand.optimize.solve.structured.form import Pieces
 
 FROM_MOVES = 4_500
 """With fewer moves the general solvers are as fast."""
@@ -27,6 +29,9 @@ def suitable(program: Program) -> Pieces | None:
     """Return the loss in pieces if the programme is one for the specialised method, else None."""
     if program.n_moves < FROM_MOVES or max(program.n_rates, len(program.parity)) > MOST_RATES:
         return None
+    from evenhand.optimize.solve.structured.form import pieces_of
+    from evenhand.optimize.solve.structured.layout import connected
+
     # Where a choice spreads over several targets, rows of r depend on one another.
     spreads = np.any(np.bincount(program.release.indices, minlength=1) > 1)
     pieces = None if spreads else pieces_of(program)
@@ -42,6 +47,9 @@ def suitable(program: Program) -> Pieces | None:
 
 def _bearable(program: Program, pieces: Pieces) -> bool:
     """Whether the release rows' matrix is small enough: if it were dense, or else cut as well as it can be."""
+    from evenhand.optimize.solve.structured.fronts import Members, lay_out_fronts
+    from evenhand.optimize.solve.structured.layout import cliques_of, connected
+
     release = sparse.coo_array(program.release[pieces.targets])
     owner, target = program.source[release.coords[1]].astype(np.int64), release.coords[0].astype(np.int64)
     shape, border = (program.n_sources, len(pieces.targets)), len(pieces.targets) * program.n_rates
@@ -55,6 +63,8 @@ def _bearable(program: Program, pieces: Pieces) -> bool:
 
 def _pairs(program: Program) -> float:
     """Return about how many pairs of targets clusters have: one of owners with the same targets has each pair once."""
+    from evenhand.optimize.solve.structured.layout import tokens
+
     release = sparse.coo_array(program.release)
     owner, target = program.source[release.coords[1]].astype(np.int64), release.coords[0].astype(np.int64)
     token = tokens(owner, target, (program.n_sources, program.n_targets))
