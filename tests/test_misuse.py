@@ -948,7 +948,7 @@ MADE = {
     eh.Certificate,
     eh.Comparison,
     eh.Diagnosis,
-    eh.Evidence,
+    eh.Bundle,
     eh.Frontier,
     eh.Manifest,
     eh.Mapping,

@@ -22,7 +22,7 @@ def test_a_datasheet_is_of_the_report(report):
     assert headings[-2:] == ["## Sign-off", "## How it can be checked"]
     assert len(headings) == 10
     assert "No sign-off was given." in sheet
-    assert "| Male · African-American | 1 | 2,626 | 59.3% | 40.4% |" in sheet
+    assert "| Male · African-American | 0 | 2,626 | 40.7% | 59.6% |" in sheet
     caveats = next(section for section in report.sections if section.key == "caveats")
     for note in caveats.notes:
         assert escaped(sentence(note)) in sheet

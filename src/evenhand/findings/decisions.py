@@ -84,7 +84,7 @@ class Fitted:
         return Table(
             "fitted_model", columns, tuple((dict(group), *row) for (group, _), row in zip(who, numbers, strict=True)),
             tuple((group, Behind(float(people))) for group, people in who), {"learned_from": self.learned_from},
-            implied=frozenset(at for at in range(len(who)) if at % size not in m.counts.domain.shown_outcomes),
+            implied=m.spared(m.counts.domain.outcome.levels[at % size] for at in range(len(who))),
             totals=(("outcome",),),
         )  # fmt: skip
 

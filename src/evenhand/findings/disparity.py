@@ -11,7 +11,6 @@ import numpy as np
 from evenhand.arrays import Cells, Numbers, quotient
 from evenhand.findings.bounds import Constraint, Furthest, budget_found, comparison, constraints, furthest, said_bound
 from evenhand.findings.charts import rate_charts, tone_of
-from evenhand.findings.extent import outcomes_drawn
 from evenhand.findings.rates import cohorts, rates
 from evenhand.findings.subject import Subject
 from evenhand.render.section import Chart, Column, Fact, Kind, Note, Section, Table
@@ -21,7 +20,7 @@ from evenhand.tolerances import AT_BOUND
 LISTED = 12
 """How many comparisons of a constraint are listed, those nearest to their bound."""
 
-MOST_FIRST = 8
+MOST_FIRST = 6
 """How many groups have their rates on a first screen."""
 
 MOST_LEVELS = 40
@@ -108,12 +107,17 @@ def pair(found: Furthest) -> Note:
 
 def rates_section(m: Subject, found: Sequence[Disparity], confidence: float) -> Section:
     """Return every group's rates before and after, what is furthest apart, and which comparisons are at their bound."""
-    charts = rate_charts(m.problem, m.counts, m.kernel, confidence=confidence, hide_below=m.shown.hide_below)
-    levels = m.counts.domain.outcome.levels
+    one = m.drawn[0] if len(m.drawn) == 1 else None
+    charts = tuple(
+        rate_charts(m.problem, m.counts, m.kernel, confidence=confidence, hide_below=m.shown.hide_below, outcome=one)
+    )
+    if charts[0].table.rows == first_chart(m, confidence)[0].table.rows:
+        # The first screen has it.
+        charts = ()
     facts = (
         Fact("confidence", confidence, detail=True),
-        Fact("told", levels[m.told], detail=True),
-        Fact("drawn", outcomes_drawn(m.counts), detail=True),
+        Fact("told", m.counts.domain.outcome.levels[m.told], detail=True),
+        Fact("drawn", m.drawn, detail=True),
     )
     notes = [note for each in found for note in each.notes()]
     by_level = _by_level(m)
@@ -121,7 +125,7 @@ def rates_section(m: Subject, found: Sequence[Disparity], confidence: float) -> 
         "in_detail", charts=(_levels_chart(m, by_level),), tables=(_nearest(found), by_level), form="folded"
     )
     return Section(
-        "rates", facts=facts, charts=tuple(charts), notes=(*notes, Note("disparity.intervals")), parts=(nearest,),
+        "rates", facts=facts, charts=charts, notes=(*notes, Note("disparity.intervals")), parts=(nearest,),
         tables=(_rates(m, confidence), _constraints(found), _furthest(found)),
     )  # fmt: skip
 
@@ -137,7 +141,6 @@ def first_chart(m: Subject, confidence: float) -> tuple[Chart, ...]:
 
 
 def _rates(m: Subject, confidence: float) -> Table:
-    shown = outcomes_drawn(m.counts)
     rows = rates(m.problem, m.counts, m.kernel, confidence=confidence, hide_below=m.shown.hide_below)
     columns = (
         Column("group", "group"), Column("outcome"), Column("weight", m.people), Column("before", "rate"),
@@ -150,10 +153,9 @@ def _rates(m: Subject, confidence: float) -> Table:
          None if row["permitted_low"] is None else (row["permitted_low"], row["permitted_high"]))
         for row in rows
     ]  # fmt: skip
-    spared = [at for at, row in enumerate(rows) if row["level"] not in shown]
     return Table(
         "every_rate", columns, tuple(listed), tuple((row["columns"],) for row in rows), {"confidence": confidence},
-        implied=frozenset(spared),
+        implied=m.spared(row["level"] for row in rows),
     )  # fmt: skip
 
 

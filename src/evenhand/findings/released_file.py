@@ -81,8 +81,7 @@ def _rates(m: Subject, manifest: Manifest, people: Numbers) -> Table:
         for row in rows
     )
     about = tuple((row["group"], Behind(count.get(tuple(row["group"].values()), 0.0))) for row in rows)
-    drawn = [m.counts.domain.outcome.levels[at] for at in m.counts.domain.shown_outcomes]
-    spared = frozenset(at for at, row in enumerate(rows) if row["outcome"] not in drawn)
+    spared = m.spared(row["outcome"] for row in rows)
     return Table("rates_in_the_file", columns, listed, about, implied=spared, totals=(("outcome",),))
 
 

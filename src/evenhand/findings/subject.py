@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,12 +11,12 @@ from evenhand.data.domain import Value
 from evenhand.data.weighting import Unit
 from evenhand.findings.cells import told_outcome
 from evenhand.findings.discretion import Discretion
+from evenhand.findings.extent import outcomes_drawn
 from evenhand.findings.naming import group_levels
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
 from evenhand.render.section import Kind, Where
 from evenhand.spec import Problem
-from evenhand.spec.agreement import favourable_code
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +39,15 @@ class Subject:
         """The same in words."""
         return self.counts.domain.y.words(self.told)
 
-    @property
-    def good(self) -> Value | None:
-        """The outcome that is good for a person; None where nobody said so."""
-        code = favourable_code(self.problem, self.counts.domain)
-        return None if code is None else self.counts.domain.outcome.levels[code]
+    @cached_property
+    def drawn(self) -> list[Value]:
+        """The outcomes whose rates are shown: of two the one that is told, for the other follows from it."""
+        found = outcomes_drawn(self.counts)
+        return [self.counts.domain.outcome.levels[self.told]] if len(found) == 1 else found
+
+    def spared(self, outcomes: Iterable[Value]) -> frozenset[int]:
+        """Return which rows are not shown, given the outcome of each."""
+        return frozenset(at for at, outcome in enumerate(outcomes) if outcome not in self.drawn)
 
     @cached_property
     def groups(self) -> list[Where]:

@@ -316,7 +316,7 @@ def _sections(given: _Material) -> tuple[Section, ...]:
             _changed(m, audited["changes"], moves, who),
             gains(m, given.audit.sections, good, who),
             worst_off(m),
-            decided.section(_only(audited["scores"], "scores")),
+            decided.section(_scores(m, audited["scores"])),
             no_file(draws_note(m, strayed)) if given.manifest is None else released_file(m, given.manifest),
             other_people(
                 m, mapping.theory, strayed, mapping.assurance, given.confidence, draws=given.manifest is not None
@@ -376,9 +376,11 @@ def _signed(sign_off: SignOff | None) -> list[Section]:
     return [Section("sign_off", facts=tuple(facts))]
 
 
-def _only(section: Section, *keys: str) -> Section:
-    """Return a section with some of its tables alone."""
-    return replace(section, tables=tuple(map(section.table, keys)), notes=())
+def _scores(m: Subject, section: Section) -> Section:
+    """Return the mean scores alone, of the outcomes whose rates are shown."""
+    table, levels = section.table("scores"), m.counts.domain.outcome.levels
+    spared = m.spared(levels[at % len(levels)] for at in range(len(table.rows)))
+    return replace(section, tables=(replace(table, implied=spared),))
 
 
 def _changed(m: Subject, section: Section, moves: Table, who: Any) -> Section:
