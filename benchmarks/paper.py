@@ -103,7 +103,7 @@ def _parity(parity, rates, outcome):
 
 def _distortion(problem, counts, cost, by_source):
     """Return the largest excess over any budget, for an individual (d, x, y) and averaged over d given (x, y)."""
-    record, share = counts.records.of_source, counts.group_given_record
+    record, share = counts.records.of_source, counts.given("xy")
     individual, averaged = [], []
     for budget in problem.budgets:
         if isinstance(budget, eh.ExpectedDistortion):

@@ -52,7 +52,7 @@ def dense(problem, counts, solver):
         constraints = [cp.sum(kernel, axis=1) == 1, kernel[~allowed] == 0]
         rates = {}
         for group in counts.groups.cells:
-            member = np.where(counts.d == group, counts.given_group, 0.0)
+            member = np.where(counts.d == group, counts.given("d"), 0.0)
             for y in range(domain.y.size):
                 rates[group, y] = (member @ kernel) @ (to_y == y)
         finite = np.where(allowed, cost, 0.0)
@@ -63,7 +63,7 @@ def dense(problem, counts, solver):
                 each = cp.sum(cp.multiply(charge.of(finite), kernel), axis=1)
                 if budget.per == "xy":
                     average = np.zeros((len(counts.records.cells), n_sources))
-                    average[counts.records.of_source, np.arange(n_sources)] = counts.group_given_record
+                    average[counts.records.of_source, np.arange(n_sources)] = counts.given("xy")
                     each = average @ each
                 constraints.append(each <= charge.limit)
         objective = _utility(problem, original, released)
@@ -101,7 +101,7 @@ def sparse(problem, counts, solver):
         constraints = [
             summed(np.ones(n), moves.source, len(counts)) @ share == 1,
             summed(counts.probability[moves.source], target, len(targets)) @ share == released,
-            summed(counts.given_group[moves.source], group * outcomes + to_y[target], rate.size) @ share == rate,
+            summed(counts.given("d")[moves.source], group * outcomes + to_y[target], rate.size) @ share == rate,
         ]
         rates = {(d, y): rate[k * outcomes + y] for k, d in enumerate(groups) for y in range(outcomes)}
         for parity in problem.parity:
@@ -110,7 +110,7 @@ def sparse(problem, counts, solver):
             for charge in budget.charges:
                 rows, values, size = moves.source, charge.of(moves.distortion), len(counts)
                 if budget.per == "xy":
-                    values = values * counts.group_given_record[rows]
+                    values = values * counts.given("xy")[rows]
                     rows, size = counts.records.of_source[rows], len(counts.records.cells)
                 constraints.append(summed(values, rows, size) @ share <= charge.limit)
         objective = _utility(problem, original, released)

@@ -12,9 +12,9 @@ import pandas as pd
 from families import random_events_problem
 
 import evenhand as eh
-from evenhand.spec import toml
+from evenhand.spec import Utility
 
-UTILITIES = toml.UTILITIES.listed
+UTILITIES = Utility.kinds()
 
 PARITIES = {
     "pairwise": lambda e: [eh.PairwiseParity(e)],

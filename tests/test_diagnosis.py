@@ -239,7 +239,7 @@ def reachable(problem, counts, group, outcome):
     for charge in problem.charges:
         spent = np.where(usable, charge.of(np.where(usable, cost, 0.0)), 0.0)
         holders = np.arange(n) if charge.per == "individual" else counts.records.of_source
-        share = np.ones(n) if charge.per == "individual" else counts.group_given_record
+        share = np.ones(n) if charge.per == "individual" else counts.given("xy")
         block = np.zeros((holders.max() + 1, n * size))
         block[holders[source], np.arange(n * size)] = spent * share[source]
         limits.append(block)

@@ -558,6 +558,7 @@ VALID: dict[str, Callable[[World], Call]] = {
     "using": lambda w: (eh.using, {"memory": "1GB", "threads": 1, "spill": w.folder, "unpacked": "1GB"}),
     "Certificate.as_dict": lambda w: (w.mapping.certificate.as_dict, {}),
     "Counts.over": lambda w: (w.counts.over, {"axes": "dx"}),
+    "Counts.given": lambda w: (w.counts.given, {"axes": "d"}),
     "Counts.share_of_new_cells": lambda w: (w.counts.share_of_new_cells, {"axes": "xy"}),
     # The mapping.
     "Draws": lambda w: (

@@ -122,5 +122,5 @@ def test_apply_distortion_stays_within_its_bound(seed):
         return
     counts = mapping.counts
     before = counts.people_before_outcome
-    mean = np.bincount(before.of_source, weights=counts.outcome_given_rest * mapping.achieved.distortion)
+    mean = np.bincount(before.of_source, weights=counts.given("dx") * mapping.achieved.distortion)
     assert mean.max() <= 0.6 + 1e-9

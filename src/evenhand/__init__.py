@@ -1,8 +1,8 @@
 """Optimized data pre-processing (Calmon et al. 2017): bound an outcome's dependence on protected attributes.
 
-One table of public names, each loaded when it is first used. Measures, distances, forms of parity and ways to make
-levels are public by their line in ``evenhand.spec.registry``, which is read when one of them is asked for: importing
-this loads nothing.
+One table of public names, each loaded when it is first used. Parts of a problem that come in several kinds (measures,
+distances, forms of parity, rules, budgets, ways to make levels) are public by their line in ``evenhand.spec.registry``,
+which is read when one of them is asked for: importing this loads nothing.
 """
 
 from importlib import import_module
@@ -32,13 +32,7 @@ _HOMES = {
         "CsvFormat",
         "Conditional",
         "Distortion",
-        "ExcessDistortion",
-        "ExpectedDistortion",
-        "Fixed",
         "Forbidden",
-        "Free",
-        "Nominal",
-        "Ordinal",
         "Problem",
     ],
     "tables": ["count"],
@@ -90,13 +84,7 @@ if TYPE_CHECKING:
     from evenhand.spec import Conditional as Conditional
     from evenhand.spec import CsvFormat as CsvFormat
     from evenhand.spec import Distortion as Distortion
-    from evenhand.spec import ExcessDistortion as ExcessDistortion
-    from evenhand.spec import ExpectedDistortion as ExpectedDistortion
-    from evenhand.spec import Fixed as Fixed
     from evenhand.spec import Forbidden as Forbidden
-    from evenhand.spec import Free as Free
-    from evenhand.spec import Nominal as Nominal
-    from evenhand.spec import Ordinal as Ordinal
     from evenhand.spec import Problem as Problem
     from evenhand.spec.registry import *  # noqa: F403
     from evenhand.spec.sign_off import SignOff as SignOff

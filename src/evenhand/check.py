@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from datetime import date
+from functools import partial
 from numbers import Integral, Rational, Real
-from typing import Any
+from typing import Annotated, Any
 
 from evenhand.errors import SpecError, did_you_mean
 
@@ -56,12 +57,12 @@ def shown(value: Any) -> str:
     return text if len(text) <= LONGEST_SHOWN else f"{text[:half]}…{text[-half:]}"
 
 
-def refused(what: str, expected: str, value: Any) -> SpecError:
+def refused(what: object, expected: object, value: Any) -> SpecError:
     """Return the error that says what an argument must be, and what it is."""
     return SpecError(f"{what} must be {expected}, not {shown(value)}")
 
 
-def own_number(what: str, value: Any, *, low: float = -math.inf, high: float = math.inf) -> int | float:
+def own_number(what: object, value: Any, *, low: float = -math.inf, high: float = math.inf) -> int | float:
     """Return a number within [low, high] in Python's own type, whole numbers as such, or say what is wrong with it."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise refused(what, "a number", value)
@@ -75,19 +76,19 @@ def own_number(what: str, value: Any, *, low: float = -math.inf, high: float = m
     return number
 
 
-def _real(what: str, value: Any) -> float:
+def _real(what: object, value: Any) -> float:
     try:
         return float(value)
     except (OverflowError, ValueError, TypeError):
         raise refused(what, "a number that a computer can hold", value) from None
 
 
-def number(what: str, value: Any, *, low: float = -math.inf, high: float = math.inf) -> float:
+def number(what: object, value: Any, *, low: float = -math.inf, high: float = math.inf) -> float:
     """Return a number within [low, high], or say what is wrong with it."""
     return float(own_number(what, value, low=low, high=high))
 
 
-def bound(what: str, value: Any) -> float:
+def bound(what: object, value: Any) -> float:
     """Return a bound or a limit: at least zero, and if more, then so that others can be divided by it."""
     checked = number(what, value, low=0)
     if 0 < checked < SMALLEST:
@@ -95,7 +96,7 @@ def bound(what: str, value: Any) -> float:
     return checked
 
 
-def finite(what: str, value: Any, *, low: float = -math.inf) -> float:
+def finite(what: object, value: Any, *, low: float = -math.inf) -> float:
     """Return a finite number of at least ``low``."""
     checked = number(what, value, low=low)
     if math.isinf(checked):
@@ -103,7 +104,7 @@ def finite(what: str, value: Any, *, low: float = -math.inf) -> float:
     return checked
 
 
-def share(what: str, value: Any) -> float:
+def share(what: object, value: Any) -> float:
     """Return a number strictly between 0 and 1."""
     checked = number(what, value)
     if not 0 < checked < 1:
@@ -112,7 +113,7 @@ def share(what: str, value: Any) -> float:
     return checked
 
 
-def cost(what: str, value: Any, *, forbids: bool = True) -> int | float:
+def cost(what: object, value: Any, *, forbids: bool = True) -> int | float:
     """Return what a change costs: a number that a solver can weigh, or infinity where that ``forbids`` a change."""
     checked = own_number(what, value, low=0)
     if not forbids:
@@ -122,7 +123,7 @@ def cost(what: str, value: Any, *, forbids: bool = True) -> int | float:
     return checked
 
 
-def whole(what: str, value: Any, *, low: int = 0, high: int = MOST) -> int:
+def whole(what: object, value: Any, *, low: int = 0, high: int = MOST) -> int:
     """Return a whole number within [low, high]; a real one that is whole will do."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise refused(what, "a whole number", value)
@@ -135,14 +136,14 @@ def whole(what: str, value: Any, *, low: int = 0, high: int = MOST) -> int:
     return int(checked)
 
 
-def seed(what: str, value: Any, *, or_none: bool = False) -> int:
+def seed(what: object, value: Any, *, or_none: bool = False) -> int:
     """Return the seed of draws: a whole number of at least zero, of any size."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) < LARGEST_SEED:
         raise refused(what, "a whole number of at least 0" + ", or None for fresh draws" * or_none, value)
     return int(value)
 
 
-def flag(what: str, value: Any) -> bool:
+def flag(what: object, value: Any) -> bool:
     """Return true or false, Python's or NumPy's."""
     if not _is_flag(value):
         raise refused(what, "true or false", value)
@@ -154,7 +155,7 @@ def _is_flag(value: Any) -> bool:
     return isinstance(value, bool) or (type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"))
 
 
-def text(what: str, value: Any) -> str:
+def text(what: object, value: Any) -> str:
     """Return a text that can be written to a file."""
     if not isinstance(value, str):
         raise refused(what, "a text", value)
@@ -165,14 +166,14 @@ def text(what: str, value: Any) -> str:
     return str(value)
 
 
-def column(what: str, value: Any) -> str:
+def column(what: object, value: Any) -> str:
     """Return the name of a column."""
     if not isinstance(value, str):
         raise refused(what, "one column name", value)
     return text(what, value)
 
 
-def listed(what: str, value: Any, expected: str) -> tuple[Any, ...]:
+def listed(what: object, value: Any, expected: object) -> tuple[Any, ...]:
     """Return the entries of a list, an array or anything else that has them one by one, unlike a text or a mapping."""
     if isinstance(value, str | bytes | bytearray | type | Mapping) or not isinstance(value, Iterable):
         raise refused(what, expected, value)
@@ -182,11 +183,13 @@ def listed(what: str, value: Any, expected: str) -> tuple[Any, ...]:
         raise refused(what, expected, value) from None
 
 
-def columns(what: str, value: Any) -> tuple[str, ...]:
+def columns(what: object, value: Any) -> tuple[str, ...]:
     """Return the names of columns."""
     if isinstance(value, str):
         raise SpecError(f"{what} must be a list of column names; write [{shown(value)}]")
     names = listed(what, value, "a list of column names")
+    if not names:
+        raise SpecError(f"{what} must name at least one column")
     for name in names:
         if not isinstance(name, str):
             number = isinstance(name, int) and not isinstance(name, bool)
@@ -195,14 +198,14 @@ def columns(what: str, value: Any) -> tuple[str, ...]:
     return tuple(text(what, name) for name in names)
 
 
-def mapping(what: str, value: Any, expected: str) -> dict[Any, Any]:
+def mapping(what: object, value: Any, expected: str) -> dict[Any, Any]:
     """Return a mapping as one of Python's own."""
     if not isinstance(value, Mapping):
         raise refused(what, expected, value)
     return dict(value)
 
 
-def level(what: str, value: Any) -> Any:
+def level(what: object, value: Any) -> Any:
     """Return one level of a column: a plain value, not a list or a table, and nothing that stands for no value."""
     if isinstance(value, str):
         return text(what, value)
@@ -215,7 +218,7 @@ def level(what: str, value: Any) -> Any:
     raise refused(what, "one level: a string, a number, true or false", value)
 
 
-def one_of(what: str, value: Any, choices: Iterable[Any]) -> None:
+def one_of(what: object, value: Any, choices: Iterable[Any]) -> None:
     """Refuse a word that is not among the choices, and suggest the nearest."""
     words = list(choices)
     if not (value is None or isinstance(value, str)) or value not in words:
@@ -223,12 +226,12 @@ def one_of(what: str, value: Any, choices: Iterable[Any]) -> None:
         raise SpecError(f"{what} must be one of {words}, not {shown(value)}.{hint}")
 
 
-def kind(what: str, value: Any, kinds: type | tuple[type, ...], expected: str) -> None:
+def kind(what: object, value: Any, kinds: type | tuple[type, ...], expected: str) -> None:
     if not isinstance(value, kinds):
         raise refused(what, expected, value)
 
 
-def function(what: str, value: Any, takes: int | None = None) -> Callable[..., Any]:
+def function(what: object, value: Any, takes: int | None = None) -> Callable[..., Any]:
     """Return what can be called, with so many arguments if a number is given."""
     expected = "a function" if takes is None else f"a function of {takes} argument{'s' * (takes != 1)}"
     if not callable(value):
@@ -258,7 +261,7 @@ def progress(value: Any) -> Callable[[str, float], None] | None:
     return None if value is None else function(what, value, takes=2)
 
 
-def path(what: str, value: Any, expected: str = "a path") -> str:
+def path(what: object, value: Any, expected: str = "a path") -> str:
     """Return the path of a file or folder."""
     try:
         found = os.fspath(value)
@@ -274,3 +277,13 @@ def path(what: str, value: Any, expected: str = "a path") -> str:
     except UnicodeEncodeError:
         raise refused(what, f"{expected}, in whole characters, not halves of them", value) from None
     return found
+
+
+Bound = Annotated[float, bound]
+Nonnegative = Annotated[float, partial(finite, low=0)]
+Probability = Annotated[float, partial(number, low=0, high=1)]
+Share = Annotated[float, share]
+Positive = Annotated[int, partial(whole, low=1)]
+Column = Annotated[str, column]
+Columns = Annotated[Sequence[str], columns]
+"""The types of fields of records, with what :mod:`evenhand.records` checks of them."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from evenhand import check, engines, storage, tables
+from evenhand import check, engines, tables
 from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
 from evenhand.data.weighting import Weighting
@@ -187,7 +187,7 @@ def history(mapping: Mapping, path: Path) -> History:
     >>> mapping.history(path).batches[["batch", "name", "people", "verdict"]].to_dict("list")
     {'batch': [1, 2], 'name': ['week 0', 'week 1'], 'people': [500, 500], 'verdict': ['not decided', 'not decided']}
     """
-    return read_history(check.path("path", path), storage.fingerprint(mapping.problem, mapping.counts, mapping.kernel))
+    return read_history(check.path("path", path), mapping.fingerprint)
 
 
 def realised(
@@ -327,7 +327,7 @@ def model_rates(
 
 def _released(mapping: Mapping, table: AnyTable, counts: Counts | None) -> str | None:
     """Say of a table that this mapping wrote it, where its manifest tells so or it looks so; else None."""
-    told = by_manifest(table, storage.fingerprint(mapping.problem, mapping.counts, mapping.kernel))
+    told = by_manifest(table, mapping.fingerprint)
     if told is not None or counts is None:
         return told
     return by_counts(mapping.counts, mapping.kernel, counts, mapping.problem.reads)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,16 +18,15 @@ from evenhand import check, tables
 from evenhand.arrays import Cells, Numbers, positions
 from evenhand.data.counts import Counts
 from evenhand.data.domain import among
-from evenhand.errors import EvenhandError, SpecError, StorageError
+from evenhand.errors import SpecError
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved, achieved, released_conditional
 from evenhand.kernel.draws import MODES
-from evenhand.optimize.certificate import Certificate, bounding, certify
+from evenhand.optimize.certificate import Certificate
 from evenhand.optimize.compile import compile_problem
 from evenhand.optimize.program import Multipliers
 from evenhand.render.finding import Finding
-from evenhand.spec import Problem, Recorded
-from evenhand.tolerances import CONTRADICTION
+from evenhand.spec import Problem
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -107,6 +106,13 @@ class Mapping(Finding):
         return self.certificate.objective
 
     @cached_property
+    def fingerprint(self) -> str:
+        """A checksum of its variables, counts, moves and bounds, which tells it from other mappings."""
+        from evenhand.storage import fingerprint
+
+        return fingerprint(self.problem, self.counts, self.kernel)
+
+    @cached_property
     def achieved(self) -> Achieved:
         """Every bounded quantity in plain arrays."""
         return achieved(self.problem, self.counts, self.kernel)
@@ -119,6 +125,8 @@ class Mapping(Finding):
     @cached_property
     def conditional(self) -> Numbers | None:
         """Where D is suppressed: p(ŷ|x̂), a row per observed x (``counts.features.cells``), a column per outcome."""
+        if not self.problem.suppression.redraws:
+            return None
         return self.problem.suppression.conditional(self.counts, released_conditional(self.counts, self.kernel))
 
     @cached_property
@@ -611,48 +619,14 @@ class Mapping(Finding):
         """Write the mapping into one file. It holds the counts of the table's (d, x, y) cells."""
         from evenhand import storage
 
-        measure = self.problem.utility
-        if measure.holds_functions:
-            # A file holds no code: of a user's functions it holds what they said of this mapping.
-            infimum = None
-            if measure.certifiable:
-                loss = compile_problem(bounding(self.certified), self.counts).program.loss
-                infimum = loss.infimum(self.multipliers.released)
-            measure = Recorded(measure.name, self.objective, infimum, measure.new_cells, measure.nonnegative)
-        problem = replace(self.problem, utility=measure)
-        claims = self.certificate.as_dict()
-        stored = storage.Stored(
-            problem, self.counts, self.kernel, self.multipliers, claims, self.assurance, self.fitted_by
-        )
-        storage.write(path, stored)
+        storage.save(self, path)
 
     @classmethod
     def load(cls, path: Path) -> Mapping:
         """Read a mapping file, check it, and recompute its certificate."""
         from evenhand import storage
-        from evenhand.spec.margins import with_margins
 
-        stored = storage.read(path)
-        notes = tuple(str(note) for note in stored.claims.get("notes", ()))
-        try:
-            history = tuple(float(step) for step in stored.claims.get("history", ()))
-            promised = stored.assurance
-            problem = stored.problem if promised is None else with_margins(stored.problem, promised.margins)
-            certificate = certify(
-                problem, stored.counts, stored.kernel, stored.multipliers, notes=notes, history=history
-            )
-            if promised is not None:
-                certificate = replace(certificate, without_confidence=promised.without)
-        except EvenhandError as error:
-            raise StorageError(f"{os.fspath(path)!r} holds a mapping that does not stand: ", *error.pieces) from None
-        if history and abs(history[-1] - certificate.objective) > CONTRADICTION:
-            raise StorageError(
-                f"{os.fspath(path)!r} claims a history that ends at {history[-1]:.9g}, but its mapping has an "
-                f"objective of {certificate.objective:.9g}"
-            )
-        return cls(
-            stored.problem, stored.counts, stored.kernel, stored.multipliers, certificate, promised, stored.fitted_by
-        )
+        return storage.load(path)
 
     def __repr__(self) -> str:
         from evenhand.findings.changes import changes

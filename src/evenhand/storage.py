@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -32,12 +32,15 @@ from evenhand.files import content_of, replace_file
 from evenhand.findings.assurance import Assurance
 from evenhand.findings.naming import source_codes
 from evenhand.kernel import Kernel
+from evenhand.mapping import Mapping
+from evenhand.optimize.certificate import bounding, certify
+from evenhand.optimize.compile import compile_problem
 from evenhand.optimize.program import Multipliers
-from evenhand.spec import Problem, comparisons
+from evenhand.spec import Problem, Recorded, Utility, comparisons
 from evenhand.spec.agreement import disagreement
 from evenhand.spec.bins import Binning
-from evenhand.spec.toml import registered
-from evenhand.tolerances import ROW_TOLERANCE, SAME_WEIGHT
+from evenhand.spec.margins import with_margins
+from evenhand.tolerances import CONTRADICTION, ROW_TOLERANCE, SAME_WEIGHT
 
 FORMAT = "evenhand-mapping"
 VERSION = 1
@@ -68,22 +71,54 @@ class Stored:
     fitted_by: str | None = None
 
 
-def write(path: str | os.PathLike[str], stored: Stored) -> None:
+def save(mapping: Mapping, path: str | os.PathLike[str]) -> None:
     """Write a mapping file: to a temporary file beside it first, so that nothing is ever half-written."""
-    parts = {"counts": stored.counts, "kernel": stored.kernel, "multipliers": stored.multipliers}
-    arrays = _arrays(parts)
+    arrays = _arrays({"counts": mapping.counts, "kernel": mapping.kernel, "multipliers": mapping.multipliers})
     document = {
         "format": FORMAT,
         "version": VERSION,
-        "problem": stored.problem.to_toml(),
-        "domain": [_described(variable) for variable in stored.counts.domain.variables],
-        "claims": stored.claims,
-        "assurance": None if stored.assurance is None else stored.assurance.described(),
-        "fitted_by": stored.fitted_by,
+        "problem": replace(mapping.problem, utility=_recorded(mapping)).to_toml(),
+        "domain": [_described(variable) for variable in mapping.counts.domain.variables],
+        "claims": mapping.certificate.as_dict(),
+        "assurance": None if mapping.assurance is None else mapping.assurance.described(),
+        "fitted_by": mapping.fitted_by,
     }
     signed = document | {"sha256": _digest(document, arrays)}
     text = json.dumps(signed, ensure_ascii=False, sort_keys=True, allow_nan=False)
     replace_file(path, safetensors.numpy.save(arrays, metadata={"evenhand": text}))
+
+
+def _recorded(mapping: Mapping) -> Utility:
+    """Return the utility without code: of a user's functions a file holds what they said of this mapping."""
+    measure, infimum = mapping.problem.utility, None
+    if not measure.holds_functions:
+        return measure
+    if measure.certifiable:
+        loss = compile_problem(bounding(mapping.certified), mapping.counts).program.loss
+        infimum = loss.infimum(mapping.multipliers.released)
+    return Recorded(measure.name, mapping.objective, infimum, measure.new_cells, measure.nonnegative)
+
+
+def load(path: str | os.PathLike[str]) -> Mapping:
+    """Read a mapping file, check it, and recompute its certificate."""
+    stored = read(path)
+    notes = tuple(str(note) for note in stored.claims.get("notes", ()))
+    try:
+        history = tuple(float(step) for step in stored.claims.get("history", ()))
+        promised = stored.assurance
+        problem = stored.problem if promised is None else with_margins(stored.problem, promised.margins)
+        certificate = certify(problem, stored.counts, stored.kernel, stored.multipliers, notes=notes, history=history)
+        if promised is not None:
+            certificate = replace(certificate, without_confidence=promised.without)
+    except EvenhandError as error:
+        raise StorageError(f"{os.fspath(path)!r} holds a mapping that does not stand: ", *error.pieces) from None
+    if history and abs(history[-1] - certificate.objective) > CONTRADICTION:
+        raise StorageError(
+            f"{os.fspath(path)!r} claims a history that ends at {history[-1]:.9g}, but its mapping has an "
+            f"objective of {certificate.objective:.9g}"
+        )
+    given = stored.problem, stored.counts, stored.kernel, stored.multipliers
+    return Mapping(*given, certificate, promised, stored.fitted_by)
 
 
 def fingerprint(problem: Problem, counts: Counts, kernel: Kernel) -> str:
@@ -161,7 +196,7 @@ def _read_variable(entry: dict[str, Any]) -> Variable:
 def _read_coding(entry: dict[str, Any], size: int) -> Coding:
     """Read how values become levels, of which there are so many."""
     stock = tuple(_read_stock(each) for each in entry["stock"])
-    known: dict[str, type[Coding]] = {binning.coding.kind: binning.coding for binning in registered(Binning)}
+    known: dict[str, type[Coding]] = {binning.coding.kind: binning.coding for binning in Binning.kinds().values()}
     if entry["kind"] not in known:
         raise StorageError(f"there is no coding of the kind {entry['kind']!r}")
     if len(stock) != size:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from evenhand import check, engines, storage, tables
+from evenhand import check, engines, tables
 from evenhand.data.weighting import Weighting
 from evenhand.engines import AnyTable, Marking
 from evenhand.errors import SpecError
@@ -123,8 +123,7 @@ def _undrawn(draws: Draws) -> How:
 
 def _marking(mapping: Mapping, mode: str, to: Any, *, mark: Any, formulas: Any, manifest: Any) -> Marking:
     """Return what a file that is written says of itself; nothing of it goes with a dataframe."""
-    digest = storage.fingerprint(mapping.problem, mapping.counts, mapping.kernel)
-    marking = Marking.of(mode, digest, column=mark, formulas=formulas, manifest=manifest)
+    marking = Marking.of(mode, mapping.fingerprint, column=mark, formulas=formulas, manifest=manifest)
     for name, value in (marking.options | {"formulas": None if marking.formulas == "keep" else formulas}).items():
         if value is not None and to is None:
             raise SpecError(f"{name}= says how a file is written; it goes with to=, and not with a dataframe")

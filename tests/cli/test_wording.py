@@ -14,7 +14,7 @@ from evenhand.cli.wording import advising, worded
 from evenhand.errors import Made, Option, Setting, SolverError, Verb
 from evenhand.render import terminal
 from evenhand.render.section import Column, Note, Section, Table
-from evenhand.spec.toml import FAMILIES
+from evenhand.spec import registry
 
 PYTHON = re.compile(
     r"math\.|\w+=\[|\w+=,|\beh\.|\w+='\w+'|\b(Ordinal|Nominal|Fixed|Free|Edges|Quantiles|ChosenBins)\(|=(True|False|None)\b"
@@ -196,12 +196,13 @@ def test_what_terminals_are_told_is_a_rule(rule):
     assert found.distortion.rules["hired"] == eval(str(rule), {"eh": eh})
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: f"{family.key} of {family.names[0]}")
-def test_what_every_class_makes_has_its_word(family):
-    for word, kind in family.listed.items():
-        assert worded(eh.SpecError(Made(kind.__name__))) == f'{family.key} = "{word}"'
-        line = worded(eh.SpecError(Setting("part", Made(kind.__name__, {"number": math.inf, "among": ["a", 1]}))))
-        assert tomllib.loads(line) == {"part": {family.key: word, "number": math.inf, "among": ["a", 1]}}
+@pytest.mark.parametrize("name", [name for name in vars(registry) if not name.startswith("_")])
+def test_what_every_class_makes_has_its_word(name):
+    kind = getattr(registry, name)
+    word = kind.word or name
+    assert worded(eh.SpecError(Made(name))) == f'{kind.key} = "{word}"'
+    line = worded(eh.SpecError(Setting("part", Made(name, {"number": math.inf, "among": ["a", 1]}))))
+    assert tomllib.loads(line) == {"part": {kind.key: word, "number": math.inf, "among": ["a", 1]}}
 
 
 def test_advice_in_the_notes_of_a_section_is_in_the_words_of_each_face():

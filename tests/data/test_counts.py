@@ -25,9 +25,9 @@ def test_marginals_are_those_of_pandas(counts):
 
 def test_conditionals_are_consistent(counts):
     before = counts.people_before_outcome
-    assert np.bincount(before.of_source, weights=counts.outcome_given_rest) == pytest.approx(np.ones(4))
-    assert np.bincount(counts.records.of_source, weights=counts.group_given_record) == pytest.approx(np.ones(4))
-    assert np.bincount(counts.groups.of_source, weights=counts.given_group) == pytest.approx(np.ones(2))
+    assert np.bincount(before.of_source, weights=counts.given("dx")) == pytest.approx(np.ones(4))
+    assert np.bincount(counts.records.of_source, weights=counts.given("xy")) == pytest.approx(np.ones(4))
+    assert np.bincount(counts.groups.of_source, weights=counts.given("d")) == pytest.approx(np.ones(2))
 
 
 def test_weights_sum_as_repeated_rows_do():

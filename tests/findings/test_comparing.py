@@ -32,7 +32,7 @@ def test_every_place_that_differs_is_told(compas):
     assert found["parity[0].bound[1].where.sex"] == (None, '"Male"')
     assert found["parity[1].kind"] == (None, '"target"')
     assert found["forbidden[0].then.priors_count"] == (None, '">3"')
-    assert found["budget[0].limit"] == ("0.5", None)
+    assert found["budget.limit"] == ("0.5", None)
     assert {at for at, *_ in differences(other, problem)} == set(found)
 
 

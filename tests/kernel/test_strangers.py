@@ -223,7 +223,7 @@ def test_where_d_is_suppressed_the_outcome_depends_on_x_alone(mode):
     frame = frame[~(frame["f0"].eq(1) & frame["f1"].eq(2))]
     problem = problem_of(("KL", "pairwise", "none", "max", mode), 3)
     if mode == "own model":
-        rows = {cell: p for cell, p in problem.conditional.rows if cell != (1, 2)}
+        rows = {cell: p for cell, p in problem.conditional.rows.items() if cell != (1, 2)}
         problem = dataclasses.replace(problem, conditional=eh.Conditional(rows))
     mapping, new = fitted_on(problem, frame), strange_to(problem, frame)
     found = outcomes(mapping, new)

@@ -77,8 +77,8 @@ def test_statements_with_exceptions_are_frozen_values():
         (lambda: eh.PairwiseParity(eh.By(0.1, [({"sex": "m"}, -0.1)])), "bound of PairwiseParity must be at least 0"),
         (lambda: eh.PairwiseParity(eh.By(0.1, [({"sex": "m"}, "x")])), "bound of PairwiseParity must be a number"),
         (lambda: eh.TargetParity(eh.By(math.inf, [({"sex": "m"}, math.inf)])), "would bound nothing"),
-        (lambda: eh.ExpectedDistortion(eh.By(math.inf)), "would limit nothing"),
-        (lambda: eh.ExcessDistortion({0.9: math.inf}), "threshold 0.9 must be finite somewhere"),
+        (lambda: eh.ExpectedDistortion(eh.By(math.inf)), "would bound nothing"),
+        (lambda: eh.ExcessDistortion({0.9: math.inf}), "at 0.9 must be finite somewhere"),
         (lambda: eh.ExcessDistortion({0.9: eh.By(0.1, [({"sex": "m"}, 1.5)])}), "at most 1"),
     ],
 )

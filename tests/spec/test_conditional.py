@@ -70,7 +70,7 @@ def test_the_tables_own_conditional():
 
 
 def test_a_row_is_a_frozen_value():
-    assert eh.Conditional([((0,), [(0, 0.5), (1, 0.5)])]) == eh.Conditional({0: {0: 0.5, 1: 0.5}})
+    assert eh.Conditional({(0,): {0: 0.5, 1: 0.5}}) == eh.Conditional({0: {0: 0.5, 1: 0.5}})
     assert len({TABLE, eh.Conditional(TABLE.rows)}) == 1
 
 
@@ -78,13 +78,13 @@ def test_a_row_is_a_frozen_value():
     ("rows", "words"),
     [
         ({(0,): {0: 0.5, 1: 0.4}}, r"given \(0,\) sum to 0.9, not to 1"),
-        ({(0,): {0: 1.5, 1: -0.5}}, r"given \(0,\): the probability of outcome 0 must be at most 1"),
-        ({(0,): {0: float("nan"), 1: 0.5}}, r"given \(0,\): the probability of outcome 0 must be a number"),
-        ([((0,), {0: 1.0}), ((0,), {0: 1.0})], "combination of features twice"),
-        (3, "rows of a Conditional"),
-        ([3], "rows of a Conditional"),
-        ({(0,): 3}, "rows of a Conditional"),
-        ([(([0],), {0: 1.0})], "rows of a Conditional"),
+        ({(0,): {0: 1.5, 1: -0.5}}, r"rows\[\(0,\)\].probabilities\[0\].probability of Conditional must be at most 1"),
+        ({(0,): {0: float("nan"), 1: 0.5}}, "probability of Conditional must be a number, not nan"),
+        ({0: {0: 1.0}, (0,): {0: 1.0}}, "features .0,. is given twice"),
+        (3, "rows of Conditional must be a mapping of features to probabilities"),
+        ([3], "rows of Conditional must be a mapping of features to probabilities"),
+        ({(0,): 3}, r"rows\[\(0,\)\].probabilities of Conditional must be a mapping of outcome"),
+        ({((0,),): {0: 1.0}}, "features of Conditional must be one level"),
     ],
 )
 def test_bad_tables(rows, words):

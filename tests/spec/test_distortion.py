@@ -67,9 +67,9 @@ def test_strings_without_an_order():
         (lambda: eh.Ordinal(1, levels="abc"), "list of values"),
         (lambda: eh.Nominal(-2), "at least 0"),
         (lambda: eh.Nominal("4"), "must be a number"),
-        (lambda: eh.Distortion({"a": 3}), "must be Ordinal, Nominal, Fixed or Free"),
+        (lambda: eh.Distortion({"a": 3}), "must be an instance of Ordinal, Nominal, Fixed or Free"),
         (lambda: eh.Distortion({"a": eh.Free()}, combine="summ"), "Did you mean 'sum'"),
-        (lambda: eh.Distortion([("a", eh.Free())]), "mapping of columns"),
+        (lambda: eh.Distortion([("a", eh.Free())]), "mapping of names"),
     ],
 )
 def test_bad_statements(build, words):
@@ -101,11 +101,11 @@ def test_a_table_that_does_not_fit_the_column(cost, words):
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (lambda: eh.Nominal({("F", "M"): -1}), "cost of changing 'F' to 'M' must be at least 0"),
-        (lambda: eh.Nominal({("F", "M"): float("nan")}), "cost of changing 'F' to 'M' must be a number"),
+        (lambda: eh.Nominal({("F", "M"): -1}), "cost..'F', 'M'...cost of Nominal must be at least 0"),
+        (lambda: eh.Nominal({("F", "M"): float("nan")}), "cost..'F', 'M'...cost of Nominal must be a number"),
         (lambda: eh.Nominal({("F", "F"): 1}), "staying at 'F' must cost 0, not 1"),
-        (lambda: eh.Nominal({"F": 1}), "'F' is not such a pair"),
-        (lambda: eh.Nominal({("F", "M", "X"): 1}), "is not such a pair"),
+        (lambda: eh.Nominal({"F": 1}), "each key of cost of Nominal must be .from, to., not 'F'"),
+        (lambda: eh.Nominal({("F", "M", "X"): 1}), "each key of cost of Nominal must be .from, to."),
         (lambda: eh.Ordinal(1, up="no"), "up of Ordinal must be true or false, not 'no'"),
         (lambda: eh.Ordinal(1, down=1), "down of Ordinal must be true or false, not 1"),
         (lambda: eh.Ordinal(1, levels=3), "levels of Ordinal must be a list of values, not 3"),

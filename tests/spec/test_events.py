@@ -177,7 +177,7 @@ def test_features_that_stay_cannot_be_brought_together():
         (lambda: eh.PairwiseParity(0.1, levels="all"), "levels of PairwiseParity must be one of"),
         (lambda: eh.PairwiseParity(0.1, given_outcome="yes"), "given_outcome of PairwiseParity must be"),
         (lambda: eh.FeatureParity(0.1, features=[]), "features of FeatureParity must name at least one column"),
-        (lambda: eh.FeatureParity(-1), "the bound of FeatureParity"),
+        (lambda: eh.FeatureParity(-1), "bound of FeatureParity must be at least 0"),
         (lambda: eh.FeatureParity(0.1, against="all"), "against of FeatureParity"),
     ],
 )

@@ -211,10 +211,10 @@ def test_a_level_may_be_a_bin_or_among_learned_cells():
         ({"when": {"f9": 1}, "then": {"y": 1}}, "'f9', which is not a column here"),
         ({"when": {"sex": "f"}, "then": {"race": "a"}}, "protected columns alone"),
         ({"when": {"f0": 1}, "then": {"f0": 0, "y": 1}}, "both in when and in then"),
-        ({"when": {"f0": 1}}, "'when' and 'then'"),
-        ({"when": {}, "then": {"y": 1}}, "when of a forbidden record"),
-        ({"when": {"f0": 1}, "then": {"y": 1}, "else": 2}, "'when' and 'then'"),
-        ("f0=1", "each entry of forbidden"),
+        ({"when": {"f0": 1}}, r"forbidden\[0\] lacks the key 'then'"),
+        ({"when": {}, "then": {"y": 1}}, r"forbidden\[0\].when must be a mapping"),
+        ({"when": {"f0": 1}, "then": {"y": 1}, "else": 2}, r"forbidden\[0\] has no key 'else'"),
+        ("f0=1", r"forbidden\[0\] must be an instance of Forbidden: in TOML a table of"),
     ],
 )
 def test_what_is_no_rule_is_refused(rule, words):

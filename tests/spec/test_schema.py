@@ -97,7 +97,7 @@ def test_an_editor_is_told_what_is_wrong(validator, change, words):
 # What depends on several entries together, or on the size of a number.
 BEYOND = re.compile(
     "must be at (least|most)|sums? to|is given twice|needs exactly one|negative cost|names a reference group"
-    "|write suppress_protected|needs 'from', 'to' and 'cost'$"
+    "|write suppress_protected|a cost table needs|needs 'from', 'to' and 'cost'$"
 )
 
 

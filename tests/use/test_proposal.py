@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import evenhand as eh
 from evenhand.data.weighting import Weighting
 from evenhand.engines import counting, files, looking
-from evenhand.spec.frozen import FrozenMap
+from evenhand.records import FrozenMap
 from evenhand.tables.survey import Column, survey
 from evenhand.use.proposal import propose
 from evenhand.use.proposal.choosing import choose, told

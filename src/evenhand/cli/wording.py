@@ -84,10 +84,11 @@ def _piece(piece: object) -> str:
 def _entries(made: Made) -> list[str]:
     """Return the lines of a table: the key that names a class and the word for it, and what it is given."""
     # Only a complaint needs these, and they need numpy.
-    from evenhand.spec.toml import FAMILIES
+    from evenhand.records import word_of
+    from evenhand.spec import registry
 
-    kinds = ((family.key, word, kind) for family in FAMILIES for word, kind in family.listed.items())
-    said = {key: word for key, word, kind in kinds if kind.__name__ == made.kind}
+    kind = getattr(registry, made.kind)
+    said = {kind.key: word_of(kind)}
     given = made.given if isinstance(made.given, Mapping) else {}
     return [f"{name} = {_value(value)}" for name, value in {**said, **given}.items()]
 

@@ -271,21 +271,10 @@ class Counts:
         joint = sums(self.groups.of_source * size + self.y, self.probability, len(self.groups.cells) * size)
         return np.asarray(joint.reshape(-1, size) / self.groups.probability[:, None])
 
-    @cached_property
-    def given_group(self) -> Numbers:
-        """For each source, p(x, y | d)."""
-        return np.asarray(self.probability / self.groups.probability[self.groups.of_source])
-
-    @cached_property
-    def group_given_record(self) -> Numbers:
-        """For each source, p(d | x, y)."""
-        return np.asarray(self.probability / self.records.probability[self.records.of_source])
-
-    @cached_property
-    def outcome_given_rest(self) -> Numbers:
-        """For each source, p(y | d, x): the weights of apply mode."""
-        before = self.people_before_outcome
-        return np.asarray(self.probability / before.probability[before.of_source])
+    def given(self, axes: str) -> Numbers:
+        """Return, for each source, its probability given its cell on some axes: p(x, y | d) by ``"d"``."""
+        over = self.over(axes)
+        return np.asarray(self.probability / over.probability[over.of_source])
 
 
 def _array(what: str, given: Any, kinds: str, numbers: str) -> Any:

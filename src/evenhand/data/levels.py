@@ -11,14 +11,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from evenhand import check
 from evenhand.arrays import Cells, Numbers
 from evenhand.errors import StorageError
 
-Value = str | int | float | bool
+Value = Annotated[str | int | float | bool, check.level]
 
 UNSEEN = -1
 """The code of a value that is not a level."""

@@ -138,7 +138,7 @@ def changes(counts: Counts, kernel: Kernel, measured: Achieved) -> Changes:
         share=float(counts.probability @ measured.changed),
         share_features=float(counts.probability @ measured.features_changed),
         expected_distortion=float(counts.probability @ measured.distortion),
-        groups={name: sums(counts.groups.of_source, counts.given_group * of) for name, of in of_source.items()},
+        groups={name: sums(counts.groups.of_source, counts.given("d") * of) for name, of in of_source.items()},
         moves=tuple(_moves(counts, kernel)),
         weighed=counts.weighed,
     )

@@ -426,7 +426,7 @@ class _Writer:
                 continue
             # Moves that only a limit of zero rules out are among those that it must price out.
             amount = charge.of(allowed_moves(replace(self.problem, budget=None), self.counts).distortion)
-            share = float(self.counts.group_given_record.min()) if charge.averaged else 1.0
+            share = float(self.counts.given("xy").min()) if charge.averaged else 1.0
             smallest = float(np.min(amount[amount > 0], initial=1.0))
             for holder in zero:
                 budgets[number, int(holder)] = needed / smallest / max(share, LEAST_SHARE)

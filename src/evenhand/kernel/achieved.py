@@ -172,7 +172,7 @@ def outcome_by_source(counts: Counts, kernel: Kernel) -> Numbers:
 def group_rates(counts: Counts, kernel: Kernel) -> Numbers:
     """Return p(ŷ|d): one row per group, one column per outcome."""
     groups = counts.groups
-    weighted = counts.given_group[:, None] * outcome_by_source(counts, kernel)
+    weighted = counts.given("d")[:, None] * outcome_by_source(counts, kernel)
     return np.column_stack([sums(groups.of_source, column, len(groups.cells)) for column in weighted.T])
 
 
@@ -241,7 +241,7 @@ def segment_shares(compared: Comparisons, counts: Counts, kernel: Kernel) -> Num
 def _budget(charge: Charge, counts: Counts, kernel: Kernel, cost: Numbers) -> BudgetAchieved:
     value = _by_row(kernel, charge.of(cost) * kernel.probability)
     if charge.averaged:
-        value = sums(counts.records.of_source, value * counts.group_given_record)
+        value = sums(counts.records.of_source, value * counts.given("xy"))
     return BudgetAchieved(charge, value, charge.limits(counts))
 
 
@@ -257,10 +257,11 @@ def released_conditional(counts: Counts, kernel: Kernel) -> tuple[Cells, Numbers
 
 def _outcome_leak(problem: Problem, counts: Counts, kernel: Kernel) -> float | None:
     """Return how far the kernel is from drawing ŷ given x̂ alone; None where it need not."""
+    if not problem.suppression.redraws:
+        return None
     released = released_conditional(counts, kernel)
     conditional = problem.suppression.conditional(counts, released)
-    if conditional is None:
-        return None
+    assert conditional is not None
     cells = counts.features.cells
     if not np.all(positions(cells, released[0])[0]):
         return 1.0

@@ -139,9 +139,9 @@ def project(kernel: Kernel, counts: Counts, reads: str, writes: str = "xy") -> K
     if (reads, writes) == ("dxy", "xy"):
         return kernel
     rows, domain = counts.over(reads), counts.domain
-    share = counts.probability / rows.probability[rows.of_source]
     targets = domain.number(writes, domain.split("xy", kernel.targets))
-    return gather(rows.of_source[kernel.rows], targets, kernel.probability * share[kernel.rows], len(rows.cells))
+    mass = counts.given(reads)[kernel.rows] * kernel.probability
+    return gather(rows.of_source[kernel.rows], targets, mass, len(rows.cells))
 
 
 def joined(kernel: Kernel, more: Kernel) -> Kernel:

@@ -23,8 +23,8 @@ from evenhand.optimize.compile import moves_of_records, refuse_beyond_memory
 from evenhand.resources import BLOCK, heed
 from evenhand.spec import (
     Conditional,
-    CostedMoves,
     CostTable,
+    NumberedColumn,
     Parity,
     Problem,
     comparisons,
@@ -88,7 +88,7 @@ def _cost_table(problem: Problem, counts: Counts) -> CostTable:
     function: Any = problem.distortion.function
     name = getattr(function, "__name__", "a user's function")
     # The rules alone say which moves there are, and columns without one are free.
-    rules = replace(problem.distortion, function=CostTable([(0, 0, 0.0)]))
+    rules = replace(problem.distortion, function=CostTable([0], [0], [0.0]))
     record, target = moves_of_records(replace(problem, distortion=rules), counts)
     origin = counts.records.cells[record]
     parts = []
@@ -110,18 +110,17 @@ def _cost_table(problem: Problem, counts: Counts) -> CostTable:
     kept = np.isfinite(cost)
     order = np.lexsort((target[kept], origin[kept]))
     heed()
-    moves = CostedMoves(origin[kept][order], target[kept][order], cost[kept][order])
-    return CostTable(moves, name, _levels(counts))
+    return CostTable(origin[kept][order], target[kept][order], cost[kept][order], name, _levels(counts))
 
 
 def _check_table(table: CostTable, counts: Counts) -> None:
     """Refuse a table that was made on other columns or levels: its cells would mean something else here."""
     advice = "give the distortion its function again"
-    for (name, levels), own in zip(table.columns, _levels(counts), strict=False):
-        if (name, levels) != own:
+    for column, own in zip(table.columns, _levels(counts), strict=False):
+        if column != own:
             raise DataError(
-                f"the costs of {table.name} were tabulated for column {name!r} with the levels {list(levels)}, but "
-                f"here it is {own[0]!r} with {list(own[1])}; {advice}"
+                f"the costs of {table.name} were tabulated for column {column.name!r} with the levels "
+                f"{list(column.levels)}, but here it is {own.name!r} with {list(own.levels)}; {advice}"
             )
     cells, size = counts.records.cells, counts.domain.x.size * counts.domain.y.size
     if table.last >= size or not np.all(np.isfinite(table.between(cells, cells, size))):
@@ -131,8 +130,8 @@ def _check_table(table: CostTable, counts: Counts) -> None:
         )
 
 
-def _levels(counts: Counts) -> list[tuple[str, tuple[Any, ...]]]:
-    return [(v.name, v.levels) for v in (*counts.domain.x.variables, counts.domain.outcome)]
+def _levels(counts: Counts) -> list[NumberedColumn]:
+    return [NumberedColumn(v.name, v.levels) for v in (*counts.domain.x.variables, counts.domain.outcome)]
 
 
 def _columns(counts: Counts, cells: Cells) -> dict[str, Any]:
@@ -181,7 +180,7 @@ def _conditional(problem: Problem, counts: Counts) -> Conditional:
         return given
     if not hasattr(given, "predict_proba"):
         rows, levels = _rows(problem, counts, given), counts.domain.outcome.levels
-        for _, shares in rows:
+        for shares in rows.values():
             lacking = [level for level in levels if level not in shares]
             if len(levels) == 2 and len(shares) == len(lacking) == 1:
                 # Of two outcomes, one probability gives the other.
@@ -236,7 +235,7 @@ def _asked(problem: Problem, counts: Counts, model: Any) -> Conditional:
         )
     cells = [tuple(counts.domain.x.labels(int(cell)).values()) for cell in counts.features.cells]
     rows = [dict(zip(classes, row / row.sum(), strict=True)) for row in shares]
-    return Conditional(list(zip(cells, rows, strict=True)))
+    return Conditional(dict(zip(cells, rows, strict=True)))
 
 
 def _points(counts: Counts) -> Iterator[dict[str, Any]]:

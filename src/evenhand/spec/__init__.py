@@ -12,7 +12,7 @@ from evenhand.spec.comparison import AGAINST_TARGET, Comparisons, comparisons
 from evenhand.spec.conditional import Conditional, outcome_given_features
 from evenhand.spec.csv_format import CsvFormat
 from evenhand.spec.distance import Distance, Line, Ratio
-from evenhand.spec.distortion import CostedMoves, CostTable, Distortion, Fixed, Free, Nominal, Ordinal, Rule
+from evenhand.spec.distortion import CostTable, Distortion, Fixed, Free, Nominal, NumberedColumn, Ordinal, Rule
 from evenhand.spec.events import Features
 from evenhand.spec.forbidden import Forbidden, becomes_forbidden
 from evenhand.spec.parity import PairwiseParity, Parity, TargetParity
@@ -33,7 +33,6 @@ __all__ = [
     "Comparisons",
     "Conditional",
     "CostTable",
-    "CostedMoves",
     "CsvFormat",
     "Distance",
     "Distortion",
@@ -49,6 +48,7 @@ __all__ = [
     "Line",
     "MergedLevels",
     "Nominal",
+    "NumberedColumn",
     "Occurrence",
     "Ordinal",
     "PairwiseParity",

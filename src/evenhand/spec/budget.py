@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import itertools
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -18,11 +19,20 @@ from evenhand import check
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
 from evenhand.errors import SpecError
-from evenhand.spec.by import By, change_each, each, fields_of, numbers_at, smallest_at
-from evenhand.spec.frozen import FrozenMap
+from evenhand.records import FrozenMap, Keys
+from evenhand.spec.by import By, change_each, check_finite, each, fields_of, numbers_at, smallest_at
+from evenhand.spec.part import Part
 
 Per = Literal["individual", "xy"]
-PER = ("individual", "xy")
+
+
+def _probability(what: str, value: Any) -> float:
+    """Return a probability, or infinity where nothing is limited."""
+    probability = check.bound(what, value)
+    return probability if math.isinf(probability) else check.number(what, probability, high=1)
+
+
+Allowed = Annotated[float, _probability]
 
 
 class _Held:
@@ -83,8 +93,23 @@ class Charge(_Held):
         return "expected distortion" if self.threshold is None else f"Pr[distortion > {self.threshold:g}]"
 
 
+class Budget(_Held, Part):
+    """A bound on the distortion of each individual."""
+
+    key = "kind"
+
+    @property
+    @abstractmethod
+    def charges(self) -> tuple[Charge, ...]:
+        """What it charges, and within which limits."""
+
+    @abstractmethod
+    def with_limits(self, change: Any) -> Budget:
+        """Return the same budget with every limit changed; what is not limited stays so."""
+
+
 @dataclass(frozen=True)
-class ExpectedDistortion(_Held):
+class ExpectedDistortion(Budget):
     """Eq. (5): the expected distortion of each individual is at most ``limit``.
 
     Parameters
@@ -104,17 +129,13 @@ class ExpectedDistortion(_Held):
     0.5
     """
 
-    limit: float | By
+    limit: check.Bound | By
     per: Per = "individual"
+    word = "expected"
 
     def __post_init__(self) -> None:
-        limit = change_each(self.limit, lambda c: check.bound("the limit of ExpectedDistortion", c))
-        if all(math.isinf(c) for c in each(limit)):
-            raise SpecError(
-                f"the limit of ExpectedDistortion must be finite somewhere, not {limit}: it would limit nothing"
-            )
-        object.__setattr__(self, "limit", limit)
-        check.one_of("per of ExpectedDistortion", self.per, PER)
+        super().__post_init__()
+        check_finite("limit of ExpectedDistortion", self.limit)
 
     @property
     def charges(self) -> tuple[Charge, ...]:
@@ -127,7 +148,7 @@ class ExpectedDistortion(_Held):
 
 
 @dataclass(frozen=True)
-class ExcessDistortion(_Held):
+class ExcessDistortion(Budget):
     """Eq. (6): the probability that the distortion exceeds a threshold is bounded, for several thresholds.
 
     Parameters
@@ -143,20 +164,17 @@ class ExcessDistortion(_Held):
     [0.1, 0.05]
     """
 
-    thresholds: Mapping[float, float | By]
+    thresholds: Annotated[Mapping[check.Nonnegative, Allowed | By], Keys("above", "probability")]
     per: Per = "individual"
+    word = "excess"
 
     def __post_init__(self) -> None:
-        example = "a mapping of at least one threshold to its probability, such as {0.9: 0.1}"
-        given = check.mapping("thresholds of ExcessDistortion", self.thresholds, example)
-        if not given:
-            raise check.refused("thresholds of ExcessDistortion", example, self.thresholds)
-        pairs = [
-            (check.finite("each of the thresholds of ExcessDistortion", threshold, low=0), allowed)
-            for threshold, allowed in given.items()
-        ]
-        pairs = [(threshold, _probability(threshold, allowed)) for threshold, allowed in pairs]
-        pairs.sort(key=lambda pair: pair[0])
+        super().__post_init__()
+        if not self.thresholds:
+            raise check.refused("thresholds of ExcessDistortion", "a mapping such as {0.9: 0.1}", self.thresholds)
+        pairs = sorted(self.thresholds.items(), key=lambda pair: pair[0])
+        for threshold, allowed in pairs:
+            check_finite(f"thresholds of ExcessDistortion at {threshold:g}", allowed)
         for (low, allowed), (high, larger) in itertools.pairwise(pairs):
             if max(each(larger)) > max(each(allowed)):
                 raise SpecError(
@@ -164,7 +182,6 @@ class ExcessDistortion(_Held):
                     f"threshold {low:g} with {max(each(allowed)):g}; exceeding the higher exceeds the lower as well, "
                     f"so write at most {max(each(allowed)):g}"
                 )
-        check.one_of("per of ExcessDistortion", self.per, PER)
         object.__setattr__(self, "thresholds", FrozenMap(dict(pairs)))
 
     @property
@@ -179,19 +196,3 @@ class ExcessDistortion(_Held):
             return c if math.isinf(c) else min(1.0, change(c))
 
         return replace(self, thresholds={t: change_each(c, changed) for t, c in self.thresholds.items()})
-
-
-def _probability(threshold: Any, allowed: Any) -> Any:
-    what = f"thresholds of ExcessDistortion: the probability of exceeding threshold {threshold!r}"
-
-    def checked(given: Any) -> float:
-        probability = check.bound(what, given)
-        return probability if math.isinf(probability) else check.number(what, probability, high=1)
-
-    found = change_each(allowed, checked)
-    if all(math.isinf(c) for c in each(found)):
-        raise SpecError(f"{what} must be finite somewhere, not {found}: it would limit nothing")
-    return found
-
-
-Budget = ExpectedDistortion | ExcessDistortion

@@ -14,17 +14,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand import check
+from evenhand import check, records
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import Axis, Value, Variable
 from evenhand.errors import SpecError, did_you_mean
-from evenhand.spec.frozen import FrozenMap
+from evenhand.records import FrozenMap
 
 AGAINST = "against"
 """In a case for a pair of groups, the key under which the second group stands."""
 
 Group = Mapping[str, Value | Sequence[Value]]
 """Columns, and of each one level or several."""
+
+GROUP = records.Table(records.form_of(Value | Sequence[Value]))
 
 Where = Mapping[str, Any]
 """A group; of a case for a pair of groups with the second one."""
@@ -67,6 +69,11 @@ class By:
     default: Any
     cases: Sequence[tuple[Where, Any]] = ()
 
+    @staticmethod
+    def form_around(inner: records.Form) -> records.Form:
+        """Return the form of a value of some form with exceptions."""
+        return Cases(inner)
+
     def __post_init__(self) -> None:
         pairs = "a list of (where, value)"
         if isinstance(self.cases, Mapping):
@@ -105,6 +112,68 @@ class By:
                 )
             chosen[fits] = number
         return chosen
+
+
+@dataclass(frozen=True)
+class Cases(records.Form):
+    """The form of By: a document has it as an array of {where, value}, one of them without where."""
+
+    inner: records.Form
+
+    def suits(self, value: Any) -> bool:
+        """Whether it has cases."""
+        of_document = isinstance(value, list) and any(isinstance(case, Mapping) and "value" in case for case in value)
+        return isinstance(value, By) or of_document
+
+    def take(self, place: records.Place, value: Any) -> By:
+        """Take every value; of a document, the cases and the value for all the rest."""
+        if isinstance(value, By):
+            return value.map(lambda inner: self.inner.take(place, inner))
+        defaults, cases = [], []
+        for number, case in enumerate(value):
+            own = place.item(number)
+            if not isinstance(case, Mapping):
+                raise check.refused(own, "{where = {...}, value = ...}", case)
+            records.need_keys(own, case, ("where", "value"), ("value",))
+            inner = self.inner.take(own.key("value"), case["value"])
+            if "where" not in case:
+                defaults.append(inner)
+            else:
+                cases.append((where_of(own.key("where"), case["where"], _side), inner))
+        if len(defaults) != 1:
+            raise SpecError(
+                f"{place} needs exactly one {{value = ...}} without where, for all the rest; it has {len(defaults)}"
+            )
+        return By(defaults[0], cases)
+
+    def write(self, place: records.Place, value: Any, full: bool) -> list[Any]:
+        """Write the value for all the rest, then the cases."""
+        cases = [{"where": _plain(at), "value": self.inner.write(place, inner, full)} for at, inner in value.cases]
+        return [{"value": self.inner.write(place, value.default, full)}, *cases]
+
+    def schema(self, known: records.Known) -> records.Schema:
+        """Return that of an array of {where, value}."""
+        group = {"minProperties": 1, **GROUP.schema(known)}
+        known["Where"] = {
+            "description": "Who a case is for: columns, and of each one level or several; all of them must fit.",
+            **group,
+            "properties": {AGAINST: {"description": "The second group of a pair, in either order.", **group}},
+        }
+        case = {"where": {"$ref": "#/$defs/Where"}, "value": self.inner.schema(known) or {}}
+        return {"type": "array", "minItems": 1, "items": records.an_object(case, ["value"])}
+
+
+def _plain(where: Any) -> Any:
+    """Return a group as a document has it."""
+    if isinstance(where, Mapping):
+        return {column: _plain(levels) for column, levels in where.items()}
+    return list(where) if isinstance(where, tuple) else where
+
+
+def check_finite(what: str, value: Any) -> None:
+    """Refuse a bound or limit that is infinite in every case."""
+    if all(math.isinf(number) for number in each(value)):
+        raise SpecError(f"{what} must be finite somewhere, not {value}: it would bound nothing")
 
 
 def each(value: Any) -> tuple[Any, ...]:
@@ -159,7 +228,7 @@ def _case(case: Any) -> tuple[Where, Any]:
     return where_of("where one of the cases of By holds", pair[0], _side), _value("each value in cases of By", pair[1])
 
 
-def where_of(what: str, where: Any, side: Callable[[str, str, Any], Any] | None = None) -> Where:
+def where_of(what: object, where: Any, side: Callable[[object, str, Any], Any] | None = None) -> Where:
     """Return where something holds: columns, and of each a level or several, or what ``side`` makes of them."""
     example = 'a mapping such as {"sex": "Male"}'
     given = check.mapping(what, where, example)
@@ -169,14 +238,14 @@ def where_of(what: str, where: Any, side: Callable[[str, str, Any], Any] | None 
     return FrozenMap({check.column(what, column): side(what, column, levels) for column, levels in given.items()})
 
 
-def _side(what: str, column: str, levels: Any) -> Any:
+def _side(what: object, column: str, levels: Any) -> Any:
     """Return the levels of one column of a case, or the second group of a pair."""
     if column == AGAINST:
         return where_of(f"{what}: {AGAINST!r}, the second group,", levels)
     return _levels(what, column, levels)
 
 
-def _levels(what: str, column: str, levels: Any) -> Any:
+def _levels(what: object, column: str, levels: Any) -> Any:
     """Return one level, or several."""
     if isinstance(levels, str | Mapping) or not isinstance(levels, Iterable):
         return check.level(f"{what}: {column!r}", levels)

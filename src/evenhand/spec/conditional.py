@@ -8,16 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from evenhand import check
+from evenhand import check, records
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Value, in_words
 from evenhand.errors import DataError, SpecError
+from evenhand.records import Keys
 from evenhand.tolerances import SHARES_SUM_TOLERANCE
+
+
+def _combination(what: object, features: Any) -> tuple[Value, ...]:
+    """Return the levels of a combination of features; of one feature its level will do."""
+    several = isinstance(features, Sequence) and not isinstance(features, str | bytes)
+    return tuple(check.level(what, level) for level in (features if several else [features]))
+
+
+Outcomes = Annotated[Mapping[Value, check.Probability], Keys("outcome", "probability")]
 
 
 @dataclass(frozen=True)
@@ -26,41 +36,39 @@ class Conditional:
 
     Parameters
     ----------
-    rows : sequence of (features, probabilities)
-        The levels of all features, in the problem's order, and the probability of every level of the outcome; or a
-        mapping from the one to the other.
+    rows : mapping of features to probabilities
+        For the levels of all features, in the problem's order, the probability of every level of the outcome.
 
     Examples
     --------
-    >>> Conditional({("young",): {0: 0.7, 1: 0.3}, ("old",): {0: 0.4, 1: 0.6}}).rows[0]
-    (('young',), ((0, 0.7), (1, 0.3)))
+    >>> Conditional({("young",): {0: 0.7, 1: 0.3}, ("old",): {0: 0.4, 1: 0.6}}).rows[("young",)]
+    {0: 0.7, 1: 0.3}
     """
 
-    rows: Any
+    rows: Annotated[
+        Mapping[Annotated[Value | Sequence[Value], _combination], Outcomes], Keys("features", "probabilities")
+    ]
+    document_is = "rows"
 
     def __post_init__(self) -> None:
-        given = self.rows.items() if isinstance(self.rows, Mapping) else self.rows
-        rows = tuple(_row(features, shares) for features, shares in _pairs("the rows of a Conditional", given))
-        if not rows:
-            raise check.refused(
-                "the rows of a Conditional", "at least one, for each combination of features", self.rows
-            )
-        if len({features for features, _ in rows}) != len(rows):
-            raise SpecError("the conditional gives a combination of features twice")
-        object.__setattr__(self, "rows", rows)
+        records.check(self)
+        if not self.rows:
+            raise check.refused("rows of Conditional", "at least one, for each combination of features", self.rows)
+        for features, shares in self.rows.items():
+            total = sum(shares.values())
+            if abs(total - 1) > SHARES_SUM_TOLERANCE:
+                raise SpecError(f"the conditional's probabilities given {features!r} sum to {total:g}, not to 1")
 
     def at(self, domain: Domain, cells: Cells) -> Numbers:
         """Return p(ŷ|x̂) for cells of X: one row per cell, one column per outcome."""
-        table = dict(self.rows)
-        return np.array([self._of(domain, table, domain.x.labels(int(cell))) for cell in cells])
+        return np.array([self._of(domain, domain.x.labels(int(cell))) for cell in cells])
 
-    @staticmethod
-    def _of(domain: Domain, table: Mapping[Any, Any], labels: Mapping[str, Value]) -> list[float]:
+    def _of(self, domain: Domain, labels: Mapping[str, Value]) -> list[float]:
         features = tuple(labels.values())
-        if features not in table:
+        if features not in self.rows:
             words = in_words(labels)
             raise DataError(f"the conditional has no row for {words}; it needs one for every combination in the table")
-        shares = dict(table[features])
+        shares = self.rows[features]
         for level in shares:
             if level not in domain.outcome.levels:
                 raise DataError(
@@ -69,31 +77,6 @@ class Conditional:
                 )
         values = np.array([shares.get(level, 0.0) for level in domain.outcome.levels])
         return [float(value) for value in values / values.sum()]
-
-
-def _row(features: Any, shares: Any) -> tuple[tuple[Any, ...], tuple[tuple[Any, float], ...]]:
-    several = isinstance(features, Sequence) and not isinstance(features, str | bytes)
-    named = tuple(
-        check.level("each feature in the rows of a Conditional", level)
-        for level in (features if several else [features])
-    )
-    what = f"the rows of a Conditional: the outcomes given {named!r}"
-    pairs = []
-    for outcome, share in _pairs(what, shares.items() if isinstance(shares, Mapping) else shares):
-        level = check.level(what, outcome)
-        pairs.append((level, check.number(f"{what}: the probability of outcome {level!r}", share, low=0, high=1)))
-    total = sum(share for _, share in pairs)
-    if abs(total - 1) > SHARES_SUM_TOLERANCE:
-        raise SpecError(f"the conditional's probabilities given {named!r} sum to {total:g}, not to 1")
-    return named, tuple(pairs)
-
-
-def _pairs(what: str, given: Any) -> tuple[tuple[Any, Any], ...]:
-    expected = "{(feature levels): {outcome: probability}}, such as {('young', 3): {0: 0.7, 1: 0.3}}"
-    pairs = tuple(check.listed(what, pair, expected) for pair in check.listed(what, given, expected))
-    if any(len(pair) != 2 for pair in pairs):
-        raise check.refused(what, expected, given)
-    return tuple((first, second) for first, second in pairs)
 
 
 def outcome_given_features(conditional: Conditional | None, counts: Counts, cells: Cells) -> Numbers:

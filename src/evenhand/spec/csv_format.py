@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evenhand import check
+from evenhand import check, records
 from evenhand.errors import SpecError
 
 LONGEST = 4
@@ -30,19 +29,15 @@ class CsvFormat:
     """
 
     delimiter: str = ","
-    names: Sequence[str] | None = None
+    names: check.Columns | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "delimiter", check.text("the delimiter of CsvFormat", self.delimiter))
+        records.check(self)
         if not 0 < len(self.delimiter) <= LONGEST:
-            raise check.refused("the delimiter of CsvFormat", f"one to {LONGEST} characters", self.delimiter)
+            raise check.refused("delimiter of CsvFormat", f"one to {LONGEST} characters", self.delimiter)
         if any(character in '"\r\n' for character in self.delimiter):
-            raise SpecError(f"the delimiter of CsvFormat cannot hold quotes or line ends: {self.delimiter!r}")
-        if self.names is not None:
-            names = check.columns("the names of CsvFormat", self.names)
-            if not names:
-                raise SpecError("the names of CsvFormat must list every column")
-            if len(set(names)) < len(names):
-                twice = next(name for name in names if names.count(name) > 1)
-                raise SpecError(f"the names of CsvFormat list {twice!r} twice")
-            object.__setattr__(self, "names", names)
+            raise SpecError(f"delimiter of CsvFormat cannot hold quotes or line ends: {self.delimiter!r}")
+        names = list(self.names or ())
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise SpecError(f"names of CsvFormat list {twice!r} twice")

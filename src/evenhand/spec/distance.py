@@ -12,17 +12,17 @@ which bound is as good as none. No module asks which distance it is.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from evenhand import check
 from evenhand.arrays import Numbers, quotient
 from evenhand.data.domain import Value, same_level
 from evenhand.spec.by import By, change_each, words_of
+from evenhand.spec.part import Part
 from evenhand.tolerances import ROUNDING
 
 LARGEST_BOUND = 1e6
@@ -56,13 +56,11 @@ class Line:
         return cls(on_p, on_q, limit, (wide(slope[0]), wide(slope[1]), wide(slope[2])), wide(scale))
 
 
-class Distance(ABC):
+class Distance(Part):
     """A distance J(p, q) between two probabilities.
 
     Attributes
     ----------
-    word : str
-        What TOML calls it; the name of its class where this is empty.
     holds_functions : bool
         Whether it holds a user's function, which no file can keep: :meth:`tabulated` turns it into lines.
     at_any_bound : bool
@@ -73,8 +71,7 @@ class Distance(ABC):
         A bound that restrains nothing but ratios to zero.
     """
 
-    word: ClassVar[str] = ""
-    holds_functions: ClassVar[bool] = False
+    key = "measure"
     at_any_bound: ClassVar[bool] = True
     holds_the_lower: ClassVar[bool] = False
     largest_bound: ClassVar[float] = LARGEST_BOUND
@@ -523,9 +520,6 @@ class FourFifths(Distance):
     favourable: Value
     word = "four-fifths"
     holds_the_lower = True
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "favourable", check.level("favourable of FourFifths", self.favourable))
 
     def value(self, p: Numbers, q: Numbers) -> Numbers:
         """Return max(0, 1 − p/q); nothing falls short of zero."""

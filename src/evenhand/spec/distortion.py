@@ -6,26 +6,33 @@ probability c/1e4.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from evenhand import check
+from evenhand import check, records
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.domain import MISSING, Domain, Value, Variable
 from evenhand.data.levels import UNSEEN
 from evenhand.errors import Setting, SpecError, did_you_mean
-from evenhand.spec.frozen import FrozenMap
+from evenhand.records import Keys
+from evenhand.spec.part import Part
 
 Combine = Literal["sum", "sum_of_squares", "max"]
-COMBINE = ("sum", "sum_of_squares", "max")
 
 
-class Rule(ABC):
+Cost = Annotated[float, check.cost]
+Step = Annotated[float, partial(check.cost, forbids=False)]
+
+
+class Rule(Part):
     """What it costs to change one column."""
+
+    key = "rule"
 
     @abstractmethod
     def costs(self, variable: Variable) -> Numbers:
@@ -70,32 +77,21 @@ class Ordinal(Rule):
     [[0.0, 0.5, 2.0], [0.5, 0.0, 0.5], [2.0, 0.5, 0.0]]
     """
 
-    step: float
+    step: Step
     max_steps: int | None = None
     up: bool = True
     down: bool = True
-    up_step: float | None = None
+    up_step: Step | None = None
     levels: Sequence[Value] | None = None
-    power: float = 1
+    power: Step = 1
+    word = "ordinal"
 
     def __post_init__(self) -> None:
-        power = check.cost("the power of Ordinal", self.power, forbids=False)
-        if not 1 <= power <= LARGEST_POWER:
-            raise SpecError(f"the power of Ordinal must be from 1 to {LARGEST_POWER}, not {power:g}")
-        object.__setattr__(self, "power", power)
-        object.__setattr__(self, "step", check.cost("the step of Ordinal", self.step, forbids=False))
-        for way in ("up", "down"):
-            object.__setattr__(self, way, check.flag(f"{way} of Ordinal", getattr(self, way)))
-        if self.up_step is not None:
-            object.__setattr__(self, "up_step", check.cost("the up_step of Ordinal", self.up_step, forbids=False))
-        if self.max_steps is not None:
-            object.__setattr__(self, "max_steps", check.whole("the max_steps of Ordinal", self.max_steps))
-        if self.levels is not None:
-            listed = check.listed("the levels of Ordinal", self.levels, "a list of values")
-            if not listed:
-                raise check.refused("the levels of Ordinal", "a list of values", self.levels)
-            levels = tuple(check.level("each of the levels of Ordinal", level) for level in listed)
-            object.__setattr__(self, "levels", levels)
+        super().__post_init__()
+        if not 1 <= self.power <= LARGEST_POWER:
+            raise SpecError(f"power of Ordinal must be from 1 to {LARGEST_POWER}, not {self.power:g}")
+        if self.levels == ():
+            raise check.refused("levels of Ordinal", "a list of values", self.levels)
 
     def names(self, level: Value) -> bool:
         """Whether the level is listed."""
@@ -140,24 +136,15 @@ class Nominal(Rule):
     [[0.0, 1.0], [3.0, 0.0]]
     """
 
-    cost: float | Mapping[tuple[Value, Value], float]
+    cost: Cost | Annotated[Mapping[tuple[Value, Value], Cost], Keys("from", "to", "cost")]
+    word = "nominal"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.cost, Mapping):
-            object.__setattr__(self, "cost", check.cost("the cost of Nominal", self.cost))
-            return
-        costs = {}
-        for pair, given in self.cost.items():
-            if not isinstance(pair, tuple) or len(pair) != 2:
-                raise SpecError(
-                    f"a cost table of Nominal is {{(from, to): cost}}; {check.shown(pair)} is not such a pair"
-                )
-            a, b = (check.level("each level in a cost table of Nominal", level) for level in pair)
-            cost = float(check.cost(f"the cost of changing {a!r} to {b!r}", given))
-            if a == b and cost != 0:
-                raise SpecError(f"staying at {a!r} must cost 0, not {cost:g}")
-            costs[a, b] = cost
-        object.__setattr__(self, "cost", FrozenMap(costs))
+        super().__post_init__()
+        if isinstance(self.cost, Mapping):
+            for (origin, target), cost in self.cost.items():
+                if origin == target and cost != 0:
+                    raise SpecError(f"staying at {origin!r} must cost 0, not {cost:g}")
 
     def names(self, level: Value) -> bool:
         """Whether the table has the level."""
@@ -199,6 +186,8 @@ class Fixed(Rule):
     [[0.0, inf], [inf, 0.0]]
     """
 
+    word = "fixed"
+
     def costs(self, variable: Variable) -> Numbers:
         """Return infinity off the diagonal."""
         return Nominal(np.inf).costs(variable)
@@ -215,6 +204,8 @@ class Free(Rule):
     [[0.0, 0.0], [0.0, 0.0]]
     """
 
+    word = "free"
+
     def costs(self, variable: Variable) -> Numbers:
         """Return zeros."""
         return np.zeros((len(variable), len(variable)))
@@ -224,75 +215,60 @@ Columns = Mapping[str, Any]
 """The values of several columns, one array per column."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class CostedMoves(Sequence[tuple[int, int, float]]):
-    """Moves and what they cost, as a tuple of (from, to, cost); kept as arrays, for there may be millions."""
-
-    origin: Cells
-    target: Cells
-    cost: Numbers
-
-    def __post_init__(self) -> None:
-        for name, kind in (("origin", np.int64), ("target", np.int64), ("cost", np.float64)):
-            kept = np.array(getattr(self, name), dtype=kind)
-            kept.flags.writeable = False
-            object.__setattr__(self, name, kept)
-
-    @classmethod
-    def of(cls, moves: Sequence[tuple[int, int, float]]) -> CostedMoves:
-        """Return given moves as they are, or listed ones."""
-        if isinstance(moves, CostedMoves):
-            return moves
-        listed = [(int(a), int(b), float(c)) for a, b, c in moves]
-        return cls(*([move[i] for move in listed] for i in range(3)))  # type: ignore[arg-type]
-
-    def __len__(self) -> int:
-        return len(self.cost)
-
-    def __iter__(self) -> Iterator[tuple[int, int, float]]:
-        return zip(self.origin.tolist(), self.target.tolist(), self.cost.tolist(), strict=True)
-
-    def __getitem__(self, at: Any) -> Any:
-        if isinstance(at, slice):
-            return CostedMoves(self.origin[at], self.target[at], self.cost[at])
-        return int(self.origin[at]), int(self.target[at]), float(self.cost[at])
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, CostedMoves):
-            return tuple(self) == other
-        names = ("origin", "target", "cost")
-        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-    def __repr__(self) -> str:
-        return repr(tuple(self))
-
-
 @dataclass(frozen=True)
+class NumberedColumn:
+    """A column by whose levels cells are numbered."""
+
+    name: str
+    levels: tuple[Value, ...]
+
+
+def _frozen(kind: Any, what: object, given: Any) -> Any:
+    """Return numbers as an array that cannot be changed."""
+    listed = given if isinstance(given, np.ndarray) else check.listed(what, given, "a list of numbers")
+    try:
+        found = np.array(listed)
+        if (
+            not found.size
+            or found.dtype.kind not in "if"
+            or found.ndim != 1
+            or (kind is np.int64 and np.any(found != found.astype(kind)))
+        ):
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        raise check.refused(what, f"a list of {'whole ' * (kind is np.int64)}numbers, at least one", given) from None
+    found = found.astype(kind)
+    found.flags.writeable = False
+    return found
+
+
+@dataclass(frozen=True, eq=False)
 class CostTable:
     """A user's δ as it was tabulated at fit: the moves of finite cost, in the numbering of X × Y.
 
     Parameters
     ----------
-    moves : sequence of (from, to, cost)
+    origin, target : array of int
         Cells of X × Y, ascending. Moves that are not listed are forbidden; staying costs nothing.
+    cost : array
+        What each move costs.
     name : str
         What the function was called.
-    columns : sequence of (name, levels)
+    columns : sequence of NumberedColumn
         The columns of X × Y and their levels, by which its cells are numbered.
     """
 
-    moves: Sequence[tuple[int, int, float]]
+    origin: Annotated[Cells | Sequence[int], partial(_frozen, np.int64)]
+    target: Annotated[Cells | Sequence[int], partial(_frozen, np.int64)]
+    cost: Annotated[Numbers | Sequence[float], partial(_frozen, np.float64)]
     name: str = "a user's function"
-    columns: Sequence[tuple[str, Sequence[Value]]] = ()
+    columns: Sequence[NumberedColumn] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "moves", CostedMoves.of(self.moves))
+        records.check(self)
         origin, target, cost = self.arrays
-        if not len(cost):
-            raise SpecError("a cost table needs at least one move")
+        if not len(origin) == len(target) == len(cost):
+            raise SpecError("a cost table needs 'origin', 'target' and 'cost', three arrays of one length")
         later, same = origin[1:] > origin[:-1], origin[1:] == origin[:-1]
         if not np.all(later | (same & (target[1:] > target[:-1]))):
             raise SpecError("the moves of a cost table must be distinct and ascending")
@@ -300,13 +276,24 @@ class CostTable:
             raise SpecError("a cost table has a negative cost")
         if np.any((origin == target) & (cost != 0)):
             raise SpecError("a cost table charges for staying, which must cost 0")
-        object.__setattr__(self, "columns", tuple((name, tuple(levels)) for name, levels in self.columns))
 
     @property
     def arrays(self) -> tuple[Cells, Cells, Numbers]:
         """The moves as three arrays: from, to and cost."""
-        moves = CostedMoves.of(self.moves)
-        return moves.origin, moves.target, moves.cost
+        origin, target, cost = map(np.asarray, (self.origin, self.target, self.cost))
+        return origin, target, cost
+
+    def __len__(self) -> int:
+        return len(self.cost)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CostTable):
+            return NotImplemented
+        same = all(map(np.array_equal, self.arrays, other.arrays))
+        return same and (self.name, self.columns) == (other.name, other.columns)
+
+    def __hash__(self) -> int:
+        return hash((*(array.tobytes() for array in self.arrays), self.name, self.columns))
 
     @property
     def last(self) -> int:
@@ -358,20 +345,15 @@ class Distortion:
     {}
     """
 
-    rules: Mapping[str, Rule] = field(default_factory=dict)
+    rules: Mapping[check.Column, Rule] = field(default_factory=dict)
     combine: Combine = "sum"
     function: Callable[[Columns, Columns], Any] | CostTable | None = None
+    stated: ClassVar = ("combine",)
 
     def __post_init__(self) -> None:
-        rules = check.mapping("the rules of Distortion", self.rules, "a mapping of columns to rules")
-        for column, rule in rules.items():
-            check.column("each column in the rules of Distortion", column)
-            what = f"the rules of Distortion: the rule of column {column!r}"
-            check.kind(what, rule, Rule, "Ordinal, Nominal, Fixed or Free")
-        check.one_of("combine of Distortion", self.combine, COMBINE)
+        records.check(self)
         if self.function is not None and not isinstance(self.function, CostTable):
-            check.function("the function of Distortion", self.function)
-        object.__setattr__(self, "rules", FrozenMap(rules))
+            check.function("function of Distortion", self.function)
 
     @property
     def table(self) -> CostTable | None:

@@ -22,7 +22,6 @@ from evenhand.errors import DataError, Made, Setting
 Levels = Literal["each", "cumulative"]
 SINGLE: Levels = "each"
 CUMULATIVE: Levels = "cumulative"
-LEVELS = (SINGLE, CUMULATIVE)
 """How the levels of an outcome are compared: one by one, or each with all above it."""
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from evenhand import check
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Value, in_words
 from evenhand.spec.by import By, words_of
 from evenhand.spec.distance import Difference, hundredths
 from evenhand.spec.events import Events, Features
-from evenhand.spec.parity import Against, BetweenGroups, columns
+from evenhand.spec.parity import Against, BetweenGroups
 from evenhand.spec.people import part_of
 
 
@@ -38,19 +39,15 @@ class FeatureParity(BetweenGroups):
     'for every two groups, the shares of any set of released features differ by at most 5 percentage points'
     """
 
-    bound: float | By
-    features: Sequence[str] | None = None
-    on: Sequence[str] | None = None
-    against: Against | Mapping[str, Value] = "each"
+    bound: check.Bound | By
+    features: check.Columns | None = None
+    on: check.Columns | None = None
+    against: Against | Mapping[check.Column, Value] = "each"
     word = "features"
     compares_features = True
     distance = Difference()
     given = None
     min_segment = 0.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "features", columns("features of FeatureParity", self.features))
-        super().__post_init__()
 
     def events(self, counts: Counts) -> Events:
         """Return what of a released record is compared: any set of its features."""

@@ -8,11 +8,11 @@ new people bring. Knows levels and cells; nothing of moves, programmes or tables
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from evenhand import check
+from evenhand import records
 from evenhand.arrays import Cells, Flags
 from evenhand.data.domain import Domain
 from evenhand.errors import SpecError
@@ -20,8 +20,6 @@ from evenhand.spec.by import Group, Where, codes_of, fields_of, holds_at, where_
 
 if TYPE_CHECKING:
     from evenhand.spec.problem import Problem
-
-EXAMPLE = 'a list such as [{"when": {"age": "under 18"}, "then": {"income": "high"}}]'
 
 
 @dataclass(frozen=True)
@@ -40,12 +38,11 @@ class Forbidden:
     'age=<18 or 18 to 20 with income=high'
     """
 
-    when: Group
-    then: Group
+    when: Annotated[Group, where_of]
+    then: Annotated[Group, where_of]
 
     def __post_init__(self) -> None:
-        for part in ("when", "then"):
-            object.__setattr__(self, part, where_of(f"{part} of a forbidden record", getattr(self, part)))
+        records.check(self)
         if twice := sorted(set(self.when) & set(self.then)):
             raise SpecError(
                 f"a forbidden record names {twice[0]!r} both in when and in then; list all of its levels in one of them"
@@ -70,19 +67,6 @@ class Forbidden:
     def codes(self, domain: Domain) -> dict[str, list[int]]:
         """Return the codes of the levels that each column must have."""
         return {name: codes_of("a forbidden record", domain.variable(name), its) for name, its in self.where.items()}
-
-
-def listed(given: Any) -> tuple[Forbidden, ...]:
-    """Return the rules that a problem states, each as a value or as a mapping of ``when`` and ``then``."""
-    rules = (given,) if isinstance(given, Forbidden) else check.listed("forbidden", given, EXAMPLE)
-    return tuple(rule if isinstance(rule, Forbidden) else _rule(rule) for rule in rules)
-
-
-def _rule(given: Any) -> Forbidden:
-    stated = check.mapping("each entry of forbidden", given, '{"when": {...}, "then": {...}}')
-    if set(stated) != {"when", "then"}:
-        raise check.refused("each entry of forbidden", "a mapping with the two keys 'when' and 'then'", given)
-    return Forbidden(stated["when"], stated["then"])
 
 
 def becomes_forbidden(

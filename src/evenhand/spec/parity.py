@@ -12,10 +12,10 @@ in words; that is all that others need of it. No module asks which form it is.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
@@ -24,28 +24,26 @@ from evenhand.arrays import Cells, Numbers
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Value, in_words
 from evenhand.errors import DataError, Setting, SpecError, did_you_mean
-from evenhand.spec.by import By, change_each, each, fields_of
+from evenhand.records import Keys
+from evenhand.spec.by import By, change_each, check_finite, each, fields_of
 from evenhand.spec.distance import Distance, Ratio
-from evenhand.spec.events import CUMULATIVE, LEVELS, SINGLE, Events, Levels, Outcomes
-from evenhand.spec.frozen import FrozenMap
+from evenhand.spec.events import CUMULATIVE, SINGLE, Events, Levels, Outcomes
+from evenhand.spec.part import Part
 from evenhand.spec.people import EVERYWHERE, People, Population, Segment
 from evenhand.tolerances import TARGET_SUM_TOLERANCE
 
 Against = Literal["each", "rest"]
-AGAINST = ("each", "rest")
+
+Distribution = Annotated[Mapping[Value, check.Probability], Keys("outcome", "probability")]
 
 P = TypeVar("P", bound="Parity")
 
 
-class Parity(ABC):
+class Parity(Part):
     """A bound on the distance J between rates: what every form of it has, and what a form must say.
 
     Attributes
     ----------
-    word : str
-        What TOML calls it; the name of its class where this is empty.
-    holds_functions : bool
-        Whether the form itself (its distance apart) holds a user's functions, which no file can keep.
     compares_features : bool
         Whether what is compared is features, not an outcome.
     against_target : bool
@@ -66,13 +64,12 @@ class Parity(ABC):
         The features that are compared, where not all are or the outcome is.
     """
 
+    key = "kind"
     bound: float | By
     distance: Distance
     on: Sequence[str] | None
     given: Sequence[str] | None
     min_segment: float
-    word: ClassVar[str] = ""
-    holds_functions: ClassVar[bool] = False
     against_target: ClassVar[bool] = False
     holds_everybody: bool = False
     own_target: bool = False
@@ -84,18 +81,10 @@ class Parity(ABC):
     compares_features: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         name = type(self).__name__
-        bound = change_each(self.bound, lambda b: check.bound(f"the bound of {name}", b))
-        object.__setattr__(self, "bound", bound)
-        if all(math.isinf(bound) for bound in each(self.bound)):
-            raise SpecError(f"the bound of {name} must be finite somewhere, not {self.bound}: it would bound nothing")
-        check.kind(f"the distance of {name}", self.distance, Distance, "a distance such as Ratio()")
-        for what in ("on", "given"):
-            object.__setattr__(self, what, columns(f"{what} of {name}", getattr(self, what)))
-        check.one_of(f"levels of {name}", self.levels, LEVELS)
-        low = check.finite(f"min_segment of {name}", self.min_segment, low=0)
-        object.__setattr__(self, "min_segment", low)
-        if low and not self.segmented:
+        check_finite(f"bound of {name}", self.bound)
+        if self.min_segment and not self.segmented:
             raise SpecError(f"min_segment of {name} is about segments; say which with ", Setting("given", [...]))
 
     def with_bounds(self: P, change: Any) -> P:
@@ -198,14 +187,8 @@ class BetweenGroups(Parity):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        what = f"against of {type(self).__name__}"
-        if isinstance(self.against, Mapping):
-            if not self.against:
-                raise SpecError(f"{what} names a reference group, such as {{'sex': 'Male'}}")
-            levels = {check.column(what, c): check.level(f"{what}: {c!r}", v) for c, v in self.against.items()}
-            object.__setattr__(self, "against", FrozenMap(levels))
-        else:
-            check.one_of(what, self.against, AGAINST)
+        if self.against == {}:
+            raise SpecError(f"against of {type(self).__name__} names a reference group, such as {{'sex': 'Male'}}")
 
     @property
     def holds_everybody(self) -> bool:  # type: ignore[override]
@@ -305,19 +288,15 @@ class PairwiseParity(BetweenGroups):
     {'sex': 'Male'}
     """
 
-    bound: float | By
+    bound: check.Bound | By
     distance: Distance = field(default_factory=Ratio)
-    on: Sequence[str] | None = None
-    given: Sequence[str] | None = None
-    against: Against | Mapping[str, Value] = "each"
-    min_segment: float = 0.0
+    on: check.Columns | None = None
+    given: check.Columns | None = None
+    against: Against | Mapping[check.Column, Value] = "each"
+    min_segment: check.Nonnegative = 0.0
     levels: Levels = SINGLE
     given_outcome: bool = False
     word = "pairwise"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "given_outcome", check.flag("given_outcome of PairwiseParity", self.given_outcome))
-        super().__post_init__()
 
     @property
     def words(self) -> str:
@@ -358,13 +337,13 @@ class TargetParity(Parity):
     ('age',)
     """
 
-    bound: float | By
-    target: Mapping[Value, float] | By | None = None
+    bound: check.Bound | By
+    target: Distribution | By | None = None
     distance: Distance = field(default_factory=Ratio)
-    on: Sequence[str] | None = None
-    given: Sequence[str] | None = None
+    on: check.Columns | None = None
+    given: check.Columns | None = None
     released: bool = False
-    min_segment: float = 0.0
+    min_segment: check.Nonnegative = 0.0
     levels: Levels = SINGLE
     word = "target"
     against_target = True
@@ -372,11 +351,11 @@ class TargetParity(Parity):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "released", check.flag("released of TargetParity", self.released))
         if self.released and self.given is None:
             raise SpecError("released of TargetParity is about segments; say which with ", Setting("given", [...]))
-        if self.target is not None:
-            object.__setattr__(self, "target", change_each(self.target, _distribution))
+        for target in each(self.target):
+            if target is not None and abs(sum(target.values()) - 1) > TARGET_SUM_TOLERANCE:
+                raise SpecError(f"target of TargetParity sums to {sum(target.values()):g}, not to 1")
 
     @property
     def own_target(self) -> bool:  # type: ignore[override]
@@ -440,29 +419,3 @@ class TargetParity(Parity):
         else:
             target = f"the target ({', '.join(f'{level}: {share:g}' for level, share in self.target.items())})"
         return f"for every group{self.where}, {self.distance.near(self.bound, target)}{self.from_levels_on}"
-
-
-def columns(what: str, named: Any) -> tuple[str, ...] | None:
-    """Return the columns that a part of a constraint names, at least one; None where it names none."""
-    if named is None:
-        return None
-    listed = check.columns(what, named)
-    if not listed:
-        raise SpecError(f"{what} must name at least one column")
-    return listed
-
-
-def _distribution(target: Any) -> Any:
-    what = "the target of TargetParity"
-    levels = {
-        check.level(f"{what}: each outcome", level): share
-        for level, share in check.mapping(what, target, "a mapping of outcomes to probabilities").items()
-    }
-    shares = {
-        level: check.own_number(f"the target's probability of outcome {level!r}", share, low=0, high=1)
-        for level, share in levels.items()
-    }
-    total = sum(shares.values())
-    if abs(total - 1) > TARGET_SUM_TOLERANCE:
-        raise SpecError(f"{what} sums to {total:g}, not to 1")
-    return FrozenMap(shares)

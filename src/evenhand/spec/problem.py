@@ -5,25 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from evenhand import check
+from evenhand import check, records
 from evenhand.data.domain import Value, same_level
 from evenhand.data.weighting import FREQUENCIES, WEIGHTS, Weighting
 from evenhand.errors import Made, Setting, SpecError, did_you_mean
+from evenhand.records import Nothing
 from evenhand.render.finding import Finding
 from evenhand.render.section import Section
 from evenhand.spec import toml
 from evenhand.spec.bins import Binning
-from evenhand.spec.budget import Budget, Charge, ExcessDistortion, ExpectedDistortion
+from evenhand.spec.budget import Budget, Charge
 from evenhand.spec.by import By, each
 from evenhand.spec.cells import Learned
 from evenhand.spec.conditional import Conditional
 from evenhand.spec.csv_format import CsvFormat
 from evenhand.spec.distortion import Distortion
 from evenhand.spec.forbidden import Forbidden
-from evenhand.spec.forbidden import listed as listed_forbidden
-from evenhand.spec.frozen import FrozenMap
 from evenhand.spec.parity import Parity
 from evenhand.spec.suppression import STRATEGIES, Suppression
 from evenhand.spec.utility import KL, Utility
@@ -36,12 +35,9 @@ LEAST_CONFIDENCE = 0.5
 """What a fit without margins has: bounds that bite hold in the population for about half of all samples."""
 
 Targets = Literal["observed", "all"]
-TieBreak = Literal["least_change", "even"] | None
-TARGETS = ("observed", "all")
-TIE_BREAKS = ("least_change", "even", None)
-Suppress = Literal["fixed", "alternating"] | None
+TieBreak = Annotated[Literal["least_change", "even"] | None, Nothing("none")]
+Suppress = Annotated[Literal["fixed", "alternating"] | None, Nothing("no")]
 Missing = Literal["error", "level"]
-MISSING = ("error", "level")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -137,11 +133,11 @@ class Problem(Finding):
     ['outcome = "hired"', 'favourable = 1']
     """
 
-    protected: Sequence[str]
-    features: Sequence[str]
-    outcome: str
-    weights: str | None = None
-    frequencies: str | None = None
+    protected: check.Columns
+    features: check.Columns
+    outcome: check.Column
+    weights: check.Column | None = None
+    frequencies: check.Column | None = None
     favourable: Value | None = None
     distortion: Distortion
     parity: Sequence[Parity] = ()
@@ -152,13 +148,15 @@ class Problem(Finding):
     suppress_protected: Suppress = None
     conditional: Conditional | Any = None
     blind: bool = False
-    bins: Mapping[str, Binning] = field(default_factory=dict)
+    bins: Mapping[check.Column, Binning] = field(default_factory=dict)
     missing: Missing = "error"
     missing_values: Sequence[Value] = ()
     cells: Learned | None = None
     forbidden: Sequence[Forbidden | Mapping[str, Any]] = ()
     csv: CsvFormat | None = None
-    confidence: float | None = None
+    confidence: check.Share | None = None
+    called: ClassVar[str] = ""
+    stated: ClassVar = ("utility", "targets", "tie_break", "suppress_protected", "blind", "missing")
 
     @property
     def sections(self) -> tuple[Section, ...]:
@@ -172,15 +170,8 @@ class Problem(Finding):
         return f"<Problem: {self.outcome} by {' × '.join(self.protected)}, {len(self.features)} features; {kinds}>"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "protected", check.columns("protected", self.protected))
-        object.__setattr__(self, "features", check.columns("features", self.features))
-        object.__setattr__(self, "outcome", check.column("outcome", self.outcome))
-        object.__setattr__(self, "parity", _listed("parity", self.parity, Parity, "[PairwiseParity(0.1)]"))
-        if self.budget is not None and not isinstance(self.budget, Budget):
-            budgets = _listed("budget", self.budget, Budget, "ExpectedDistortion(0.5)")
-            object.__setattr__(self, "budget", budgets)
-        object.__setattr__(self, "forbidden", listed_forbidden(self.forbidden))
-        self._check_kinds()
+        records.check(self)
+        self._check_suppression()
         self._check_values()
         self._check_columns()
         self._check_forbidden()
@@ -303,30 +294,14 @@ class Problem(Finding):
     @classmethod
     def from_toml(cls, text: str) -> Problem:
         """Read a statement from TOML; a misspelt key is an error that suggests the right one."""
-        return cls(**toml.read(text, cls))
+        return toml.read(text, cls)
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
         """Return the JSON schema of a problem's TOML, by which editors complete and check it; ``evenhand schema``."""
-        # Few need it, and nothing else does.
-        from evenhand.spec.schema import of_problem
+        return toml.schema(cls)
 
-        return of_problem(cls)
-
-    def _check_kinds(self) -> None:
-        for parity in self.parity:
-            if not isinstance(parity, Parity):
-                raise SpecError(f"parity must list {' or '.join(toml.PARITIES.names)}, not {check.shown(parity)}")
-        for budget in self.budgets:
-            if not isinstance(budget, Budget):
-                kinds = f"{ExpectedDistortion.__name__} or {ExcessDistortion.__name__}"
-                raise check.refused("budget", kinds, budget)
-        check.kind("distortion", self.distortion, Distortion, "a Distortion")
-        check.kind("utility", self.utility, Utility, "a measure such as KL() or L1()")
-        check.one_of("targets", self.targets, TARGETS)
-        check.one_of("tie_break", self.tie_break, TIE_BREAKS)
-        check.one_of("suppress_protected", self.suppress_protected, STRATEGIES)
-        object.__setattr__(self, "blind", check.flag("blind", self.blind))
+    def _check_suppression(self) -> None:
         if self.conditional is not None and self.suppress_protected != "fixed":
             raise SpecError('a conditional p(ŷ|x̂) is held fixed: write suppress_protected="fixed" with it')
         if self.suppression.redraws and not self.observed_only:
@@ -344,33 +319,18 @@ class Problem(Finding):
 
     def _check_values(self) -> None:
         """Check how values become levels."""
-        example = 'a mapping such as {"age": Edges([25, 45])}'
-        bins = check.mapping("bins", self.bins, example)
-        for column, binning in bins.items():
-            check.column("each column in bins", column)
-            check.kind(f"bins: what is said of {column!r}", binning, Binning, "a way to make levels, as in " + example)
-        for column in bins:
+        for column in self.bins:
             if column not in self.columns:
                 hint = did_you_mean(column, self.columns)
                 raise SpecError(f"bins name {column!r}, which is not a column here.{hint}")
-        object.__setattr__(self, "bins", FrozenMap(bins))
-        check.one_of("missing", self.missing, MISSING)
-        listed = check.listed("missing_values", self.missing_values, "a list such as ['?']")
-        values = tuple(check.level("each of missing_values", value) for value in listed)
-        for value in values:
+        for value in self.missing_values:
             if isinstance(value, float) and not math.isfinite(value):
                 raise SpecError(
                     f"missing_values must be words or finite numbers; leave {value} out (NaN is always missing)"
                 )
-        object.__setattr__(self, "missing_values", values)
-        if self.csv is not None:
-            check.kind("csv", self.csv, CsvFormat, "an eh.CsvFormat")
 
     def _check_columns(self) -> None:
         """Check that each column has one role, and that parity and distortion name columns of the right one."""
-        for role in ("protected", "features"):
-            if not getattr(self, role):
-                raise SpecError(f"{role} must name at least one column")
         seen: dict[str, str] = {}
         roles = [(c, "protected") for c in self.protected] + [(c, "features") for c in self.features]
         for column, role in [*roles, (self.outcome, "outcome")]:
@@ -380,7 +340,7 @@ class Problem(Finding):
             seen[column] = role
         for what in (WEIGHTS, FREQUENCIES):
             column = getattr(self, what)
-            if column is not None and check.column(what, column) in seen:
+            if column is not None and column in seen:
                 raise SpecError(f"column {column!r} is part of the problem and cannot also be the {what}")
         Weighting.of(self.weights, self.frequencies)
         for parity in self.parity:
@@ -439,7 +399,6 @@ class Problem(Finding):
         """Refuse by name what does not go together with learned cells."""
         if self.cells is None:
             return
-        check.kind("cells", self.cells, Learned, "eh.Leaves() or eh.ScoreLevels()")
         name = type(self.cells).__name__
         over = set(self.features)
         if binned := [column for column in self.bins if column in self.learned_over]:
@@ -489,7 +448,6 @@ class Problem(Finding):
         """Check that all who say which outcome is good for a person say the same."""
         if self.favourable is None:
             return
-        object.__setattr__(self, "favourable", check.level("favourable", self.favourable))
         for parity in self.parity:
             other = parity.distance.good_outcome
             if other is not None and not same_level(other, self.favourable):
@@ -503,8 +461,7 @@ class Problem(Finding):
         """Refuse what is no confidence, and by name what it does not cover."""
         if self.confidence is None:
             return
-        asked = check.share("confidence", self.confidence)
-        object.__setattr__(self, "confidence", asked)
+        asked = self.confidence
         if asked < LEAST_CONFIDENCE:
             # Margins would be negative, and the bounds wider than they were stated.
             raise SpecError(
@@ -546,9 +503,3 @@ def weighting_of(problem: Problem, weights: Any, frequencies: Any) -> Weighting 
 def weighted_by(problem: Problem, weighting: Weighting | None) -> Problem:
     """Return a problem that states by which column rows count."""
     return problem if weighting is None or weighting.sampled else replace(problem, **Weighting.named_by(weighting))
-
-
-def _listed(what: str, given: Any, kind: Any, example: str) -> tuple[Any, ...]:
-    if isinstance(given, kind):
-        return (given,)
-    return check.listed(what, given, f"stated in full, such as {what}={example}")

@@ -1,4 +1,4 @@
-"""The registry: every measure, distance, form of parity and way to make levels that users may write, one line each.
+"""The registry: every measure, distance, form of parity, rule, budget and way to make levels that users may write.
 
 A line makes its class public as ``evenhand.<its name>``, at run time and for type checkers, and gives it its ``word``
 in TOML. Whatever else others need of it, the class itself says. This module holds nothing else.
@@ -30,6 +30,14 @@ from evenhand.spec.user_distance import UserDistance as UserDistance
 from evenhand.spec.parity import PairwiseParity as PairwiseParity
 from evenhand.spec.parity import TargetParity as TargetParity
 from evenhand.spec.feature_parity import FeatureParity as FeatureParity
+
+from evenhand.spec.distortion import Ordinal as Ordinal
+from evenhand.spec.distortion import Nominal as Nominal
+from evenhand.spec.distortion import Fixed as Fixed
+from evenhand.spec.distortion import Free as Free
+
+from evenhand.spec.budget import ExpectedDistortion as ExpectedDistortion
+from evenhand.spec.budget import ExcessDistortion as ExcessDistortion
 
 from evenhand.spec.bins.cuts import Edges as Edges
 from evenhand.spec.bins.cuts import Quantiles as Quantiles

@@ -97,7 +97,7 @@ def budget_note(budget: Budget, cells: str = "features") -> Note:
 
     if isinstance(budget, ExpectedDistortion):
         return Note("asked.expected", {"whom": whom, "limit": limit(budget.limit)})
-    parts = [Note("asked.above", {"threshold": t, "limit": limit(p)}) for t, p in budget.thresholds.items()]
+    parts = [Note("asked.above", {"threshold": c.threshold, "limit": limit(c.limit)}) for c in budget.charges]
     return Note("asked.excess", {"whom": whom, "parts": parts})
 
 

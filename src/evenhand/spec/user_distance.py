@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand import check
+from evenhand import check, records
 from evenhand.arrays import Numbers
 from evenhand.errors import SpecError
 from evenhand.spec.distance import Distance, Line
@@ -78,8 +78,8 @@ class UserDistance(Distance):
     at_any_bound = False
 
     def __post_init__(self) -> None:
-        check.function("the function of UserDistance", self.function)
-        object.__setattr__(self, "name", check.text("the name of UserDistance", self.name))
+        super().__post_init__()
+        check.function("function of UserDistance", self.function)
 
     def value(self, p: Numbers, q: Numbers) -> Numbers:
         """Return J(p, q)."""
@@ -111,9 +111,9 @@ class UserDistance(Distance):
             self._check_joint()
         for bound in sorted(set(bounds)):
             if targets is None:
-                pieces.append(Piece(bound, None, self._polygon(bound)))
+                pieces.append(Piece(bound, self._polygon(bound)))
             else:
-                pieces += [Piece(bound, q, self._interval(bound, q)) for q in sorted(set(targets))]
+                pieces += [Piece(bound, self._interval(bound, q), q) for q in sorted(set(targets))]
         return TabulatedDistance(self.name, tuple(pieces))
 
     def _interval(self, bound: float, q: float) -> tuple[tuple[float, float, float], ...]:
@@ -245,8 +245,11 @@ class Piece:
     """Lines ``(on_p, on_q, limit)`` for one bound, and one target where there is one."""
 
     bound: float
-    target: float | None
-    lines: tuple[tuple[float, float, float], ...]
+    lines: Sequence[tuple[float, float, float]]
+    target: float | None = None
+
+    def __post_init__(self) -> None:
+        records.check(self)
 
 
 @dataclass(frozen=True)
@@ -257,7 +260,9 @@ class TabulatedDistance(Distance):
     """
 
     name: str
-    pieces: tuple[Piece, ...]
+    pieces: Sequence[Piece]
+    word = "tabulated"
+    made_by_fit = True
     at_any_bound = False
 
     def value(self, p: Numbers, q: Numbers) -> Numbers:

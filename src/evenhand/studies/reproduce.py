@@ -181,7 +181,7 @@ def _costly_outcome(study: Study) -> Iterator[Claim]:
 
 def _adult(study: Study) -> Iterator[Claim]:
     claim, counts, paper = study.claim, study.counts, study.data.problem
-    each = replace(paper, budget=replace(paper.budgets[0], per="individual"))
+    each = replace(paper, budget=ExpectedDistortion(paper.charges[0].limit))
     looser = replace(each, parity=[TargetParity(0.2)])
     yield claim("people", "", 32561, EXACT, lambda: counts.people)
     yield from _levels(study, {"age": ("decades", 7), "education": ("years", 9)})

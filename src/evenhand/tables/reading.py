@@ -332,9 +332,7 @@ def refuse_gaps(
         refuse_missing(encoded, *gap_advice(variable), people=people, where=partial(where, variable))
 
 
-def conditional_rows(
-    problem: Problem, domain: Domain, frame: Frame
-) -> list[tuple[tuple[Value, ...], dict[Value, float]]]:
+def conditional_rows(problem: Problem, domain: Domain, frame: Frame) -> dict[tuple[Value, ...], dict[Value, float]]:
     """Read p(ŷ|x̂) from a frame with a row for each combination of features and each outcome, and its probability.
 
     A column whose levels stand for several values may hold those or the levels' names. Of several combinations that
@@ -351,11 +349,11 @@ def conditional_rows(
         if outcome in shares:
             raise DataError(f"the conditional gives {values} with {problem.outcome}={outcome!r} twice")
         shares[outcome] = float(probability)
-    means = []
+    means = {}
     for cell, each in found.items():
         named = dict.fromkeys(outcome for shares in each.values() for outcome in shares)
         total = {outcome: sum(shares.get(outcome, 0.0) for shares in each.values()) for outcome in named}
-        means.append((cell, {outcome: share / len(each) for outcome, share in total.items()}))
+        means[cell] = {outcome: share / len(each) for outcome, share in total.items()}
     return means
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from evenhand import check, engines, storage, tables
+from evenhand import check, engines, tables
 from evenhand.arrays import Flags, Numbers, sums
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
@@ -397,9 +397,8 @@ def _compared(a: Mapping, b: Mapping, met: _Met, names: tuple[str, ...] | None, 
 
 def _mappings(a: Mapping, b: Mapping, names: tuple[str, ...] | None) -> pd.DataFrame:
     """List what tells the two from others once a page is passed on."""
-    one, other = (storage.fingerprint(each.problem, each.counts, each.kernel) for each in (a, b))
     named = [] if names is None else [("name", names[0], names[1])]
-    return _listed("what", [*named, ("fingerprint", one, other)])
+    return _listed("what", [*named, ("fingerprint", a.fingerprint, b.fingerprint)])
 
 
 def _bounds(met: _Met) -> pd.DataFrame:

@@ -190,7 +190,7 @@ def assembled(
         versions={"evenhand": __version__, "python": platform.python_version(), **installed(PACKAGES)},
         inputs=tuple(inputs),
         mapping=own,
-        fingerprint=storage.fingerprint(mapping.problem, mapping.counts, mapping.kernel),
+        fingerprint=mapping.fingerprint,
         output=output,
         options=plain({name: said[name] for name in OPTIONS_OF[said["mode"]]}),
         counted={name: int(getattr(done, name)) for name in COUNTED if getattr(done, name, None) is not None},
@@ -490,7 +490,7 @@ def _same_bytes(what: str, file: FileRecord, path: str, tell: Callable[[str, flo
 
 def _recounted(fitted: Mapping, manifest: Manifest, places: Places, tell: Progress) -> Iterator[Check]:
     """Check the mapping's fingerprint, and count rows, rates and bounds again."""
-    found = storage.fingerprint(fitted.problem, fitted.counts, fitted.kernel)
+    found = fitted.fingerprint
     yield Check(
         "fingerprint of the mapping", manifest.fingerprint[:SHOWN], found[:SHOWN], found == manifest.fingerprint,
         "the manifest states another fingerprint than its mapping has",

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, cast, get_args
 
-from evenhand import check, storage, tables
+from evenhand import check, tables
 from evenhand._version import __version__
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
@@ -512,7 +512,7 @@ def _checked(mapping: Mapping, path: str | os.PathLike[str] | None, frame: AnyTa
     if path is None:
         return None
     manifest = Manifest.load(check.path("manifest", path))
-    if manifest.fingerprint != storage.fingerprint(mapping.problem, mapping.counts, mapping.kernel):
+    if manifest.fingerprint != mapping.fingerprint:
         raise StorageError(
             f"{os.fspath(path)!r} is the manifest of a file that another mapping made: {manifest.mapping.name!r}, "
             f"SHA-256 {manifest.mapping.sha256[:12]}…"

@@ -67,7 +67,7 @@ def test_segments_have_levels_of_their_own():
 def test_what_is_wrong_is_refused():
     with pytest.raises(eh.SpecError, match=r"one feature, .* not \['score', 'other'\]"):
         by_score(eh.ScoreLevels(), features=["score", "other"])
-    with pytest.raises(eh.SpecError, match="number must be a whole number of at least 2"):
+    with pytest.raises(eh.SpecError, match="number of ScoreLevels must be a whole number of at least 2"):
         eh.ScoreLevels(1)
     with pytest.raises(eh.DataError, match="'score' must hold a score, a number"):
         eh.fit(by_score(eh.ScoreLevels()), scored().assign(score="high"))

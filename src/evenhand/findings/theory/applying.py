@@ -93,8 +93,7 @@ def applying(problem: Problem, counts: Counts, kernel: Kernel) -> Applying:
         charged = [sums(rows, charge.of(cost) * kernel.probability, len(kernel)) for cost in costs]
         # Σ_y p(y|d, x) of each, for every (d, x).
         averaged = (
-            sums(before.of_source, counts.outcome_given_rest * values, len(before.cells))
-            for values in (limit, *charged)
+            sums(before.of_source, counts.given("dx") * values, len(before.cells)) for values in (limit, *charged)
         )
         block = _Block(charge.words, *averaged)
         bounded = ~np.isnan(block.bound)

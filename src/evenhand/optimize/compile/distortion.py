@@ -49,7 +49,7 @@ def _rows(charge: Charge, counts: Counts, choices: Choices, reads: str) -> tuple
     source = moves.source
     holder = charge.holders(counts)[source]
     if charge.averaged:
-        amount = amount * counts.group_given_record[source]
+        amount = amount * counts.given("xy")[source]
     elif reads != "dxy":
         # Who shares what is read is treated alike: the smallest limit among them is the one that counts.
         shared = counts.over(reads).of_source

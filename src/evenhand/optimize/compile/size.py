@@ -144,7 +144,7 @@ def _counted_moves(problem: Problem, counts: Counts) -> tuple[Cells, Numbers]:
     number = min(len(counts), max(FEWEST, COMPARED // len(counts.features.cells)))
     sample = np.unique(np.linspace(0, len(counts) - 1, number).astype(np.int64))
     if problem.distortion.table is not None:
-        return sample, np.full(len(sample), len(problem.distortion.table.moves) / len(counts.records.cells))
+        return sample, np.full(len(sample), len(problem.distortion.table) / len(counts.records.cells))
     observed = domain.x.unravel(counts.features.cells)
     # Sources that share an x, those of other groups and outcomes, reach the same ones.
     cells, same = np.unique(counts.x[sample], return_inverse=True)

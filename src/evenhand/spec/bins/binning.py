@@ -5,7 +5,7 @@ Knows plain arrays, not tables.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,6 +14,7 @@ import numpy as np
 
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.levels import Coding, Stock, Value
+from evenhand.spec.part import Part
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,21 +44,18 @@ class Occurrence:
         return Stock.of([self.values[i] for i in at], self.weights[at])
 
 
-class Binning(ABC):
+class Binning(Part):
     """How the values of one column become levels; subclasses are frozen dataclasses.
 
     Attributes
     ----------
-    word : str
-        Its name in a problem's TOML.
     coding : type of Coding
         What it becomes.
     by_outcome : bool
         Whether levels are chosen by what they tell about the outcome, so that it differs between them by chance, too.
     """
 
-    word: ClassVar[str] = ""
-    holds_functions: ClassVar[bool] = False
+    key = "by"
     coding: ClassVar[type[Coding]]
     by_outcome: ClassVar[bool] = False
 

@@ -7,8 +7,9 @@ from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -172,28 +173,23 @@ class Edges(Cut):
     """
 
     word = "edges"
-    edges: Sequence[float]
+    edges: Sequence[Annotated[float, check.finite]]
     labels: Sequence[Value] | None = None
 
     def __post_init__(self) -> None:
-        listed = check.listed("the edges of Edges", self.edges, "a list of numbers")
-        edges = tuple(check.finite("each of the edges of Edges", edge) for edge in listed)
+        super().__post_init__()
+        edges, labels = self.edges, self.labels
         if not edges:
-            raise check.refused("the edges of Edges", "a list of numbers", self.edges)
+            raise check.refused("edges of Edges", "a list of numbers", edges)
         if any(b <= a for a, b in pairwise(edges)):
-            raise SpecError(f"the edges of Edges must ascend, not {list(edges)}")
-        object.__setattr__(self, "edges", edges)
-        if self.labels is not None:
-            names = check.listed("the labels of Edges", self.labels, "a list of names, one for each bin")
-            labels = tuple(check.level("each of the labels of Edges", label) for label in names)
-            if len(labels) != len(edges) + 1:
-                raise SpecError(
-                    f"{len(edges)} edges make {len(edges) + 1} bins, which need as many labels, not "
-                    f"{check.shown(list(labels))}"
-                )
-            if len(set(labels)) <= len(edges):
-                raise SpecError(f"a label is given twice in the labels of Edges, {check.shown(list(labels))}")
-            object.__setattr__(self, "labels", labels)
+            raise SpecError(f"edges of Edges must ascend, not {list(edges)}")
+        if labels is not None and len(labels) != len(edges) + 1:
+            raise SpecError(
+                f"{len(edges)} edges make {len(edges) + 1} bins, which need as many labels, not "
+                f"{check.shown(list(labels))}"
+            )
+        if labels is not None and len(set(labels)) < len(labels):
+            raise SpecError(f"a label is given twice in the labels of Edges, {check.shown(list(labels))}")
 
     def find(self, seen: Occurrence) -> tuple[float, ...]:
         """Return the edges as they were given."""
@@ -230,10 +226,7 @@ class Quantiles(Cut):
     """
 
     word = "quantiles"
-    number: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "number", check.whole("the number of Quantiles", self.number, low=2, high=MOST_BINS))
+    number: Annotated[int, partial(check.whole, low=2, high=MOST_BINS)]
 
     def find(self, seen: Occurrence) -> tuple[float, ...]:
         """Return distinct edges; ties can make them fewer."""
@@ -272,10 +265,7 @@ class ChosenBins(Cut):
 
     word = "data"
     by_outcome = True
-    most: int = 6
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "most", check.whole("the most of ChosenBins", self.most, low=2))
+    most: Annotated[int, partial(check.whole, low=2)] = 6
 
     def find(self, seen: Occurrence) -> tuple[float, ...]:
         """Return the edges that tell most."""

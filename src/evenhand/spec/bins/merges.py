@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from evenhand.arrays import Cells
 from evenhand.data.levels import UNSEEN, Case, Coding, Stock, Value, listed_values
 from evenhand.errors import DataError, SpecError, StorageError, did_you_mean
 from evenhand.spec.bins.binning import Binning, Occurrence
-from evenhand.spec.frozen import FrozenMap
 
 
 @dataclass(frozen=True)
@@ -106,25 +105,15 @@ class MergedLevels(Binning):
     coding = Merges
 
     def __post_init__(self) -> None:
-        given = check.mapping("into of MergedLevels", self.into, "a mapping of levels to values")
-        if not given:
+        super().__post_init__()
+        if not self.into:
             raise check.refused("into of MergedLevels", "a mapping of levels to values", self.into)
         held: dict[Value, str] = {}
-        merged: dict[str, tuple[Value, ...]] = {}
-        for name, values in given.items():
-            level = check.text("each level in into of MergedLevels", name)
-            what = f"into of MergedLevels: {level!r}"
-            merged[level] = tuple(
-                check.level(f"{what}: each value", value) for value in check.listed(what, values, "a list of values")
-            )
-            for value in merged[level]:
+        for level, values in self.into.items():
+            for value in values:
                 if value in held:
                     raise SpecError(f"into of MergedLevels: {value!r} is in both {held[value]!r} and {level!r}")
                 held[value] = level
-        object.__setattr__(self, "into", FrozenMap(merged))
-        if self.rest is not None:
-            object.__setattr__(self, "rest", check.text("rest of MergedLevels", self.rest))
-        object.__setattr__(self, "ordered", check.flag("ordered of MergedLevels", self.ordered))
 
     def levels(self, seen: Occurrence) -> tuple[tuple[Value, ...], Coding, bool]:
         """Return the merged levels, then those that stand alone."""
@@ -162,6 +151,9 @@ class MergedLevels(Binning):
         return merged + (f"; {self.rest!r} is all else" if self.rest is not None else "")
 
 
+Weight = Annotated[float, partial(check.own_number, low=0, high=check.LARGEST)]
+
+
 @dataclass(frozen=True)
 class PooledLevels(Binning):
     """Rare levels pooled into one; a value that was never seen at fit belongs there too.
@@ -188,24 +180,24 @@ class PooledLevels(Binning):
     """
 
     word = "pooling"
-    fewer_than: float | None = None
+    fewer_than: Weight | None = None
     into: str = "other"
     keep: Sequence[Value] | None = None
 
     coding = Merges
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "into", check.text("into of PooledLevels", self.into))
+        super().__post_init__()
         if (self.fewer_than is None) == (self.keep is None):
             raise SpecError(
                 "PooledLevels needs one of the two: fewer_than, a weight below which a level is rare, or keep, the "
                 "list of levels that are not pooled"
             )
-        if self.fewer_than is not None:
-            weight = check.own_number("fewer_than of PooledLevels", self.fewer_than, low=0, high=check.LARGEST)
-            object.__setattr__(self, "fewer_than", weight)
-        if self.keep is not None:
-            object.__setattr__(self, "keep", _kept(self.keep))
+        keep = self.keep or ()
+        if self.keep == ():
+            raise check.refused("keep of PooledLevels", "a list of values", keep)
+        if (twice := next((value for i, value in enumerate(keep) if value in keep[:i]), None)) is not None:
+            raise SpecError(f"keep of PooledLevels lists {twice!r} twice")
 
     def levels(self, seen: Occurrence) -> tuple[tuple[Value, ...], Coding, bool]:
         """Return the common levels, and last the pool if anything is rare."""
@@ -247,17 +239,6 @@ class PooledLevels(Binning):
 def _place(level: str | None, levels: Sequence[Value]) -> int | None:
     """Return the code of a level; None where there is none of that name."""
     return levels.index(level) if level is not None and level in levels else None
-
-
-def _kept(values: Any) -> tuple[Value, ...]:
-    listed = check.listed("keep of PooledLevels", values, "a list of values")
-    if not listed:
-        raise check.refused("keep of PooledLevels", "a list of values", values)
-    kept = tuple(check.level("each value in keep of PooledLevels", value) for value in listed)
-    twice = next((value for i, value in enumerate(kept) if value in kept[:i]), None)
-    if twice is not None:
-        raise SpecError(f"keep of PooledLevels lists {twice!r} twice")
-    return kept
 
 
 def _refuse_clash(column: str, members: Mapping[Value, Sequence[Value]], alone: Sequence[Value]) -> None:

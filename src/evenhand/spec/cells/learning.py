@@ -5,11 +5,11 @@ Knows plain arrays, not tables.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import ClassVar
+from functools import cached_property, partial
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -17,9 +17,12 @@ from evenhand import check
 from evenhand.arrays import Cells, Flags, Numbers, sums
 from evenhand.data.tree import NOWHERE, Asked, Given, Split, Tree
 from evenhand.errors import DataError, in_number, warn
+from evenhand.spec.part import Part
 
 MOST_CELLS = 10_000
 """More are no cells that anybody could read."""
+
+CellNumber = Annotated[int, partial(check.whole, low=2, high=MOST_CELLS)]
 
 NEARLY_TELLS = 0.9
 """A column that tells this share of the outcome's entropy by itself is warned of: perhaps it is known only after it."""
@@ -82,13 +85,11 @@ class Sample:
         return sums(self.group[rows], self.people[rows], len(self.group_words))
 
 
-class Learned(ABC):
+class Learned(Part):
     """How cells are learned; subclasses are frozen dataclasses.
 
     Attributes
     ----------
-    word : str
-        Its name in a problem's TOML.
     variable : str
         What the variable is called whose levels the cells are.
     ordered : bool
@@ -97,8 +98,7 @@ class Learned(ABC):
         What to do with a column that tells the outcome.
     """
 
-    word: ClassVar[str] = ""
-    holds_functions: ClassVar[bool] = False
+    key = "kind"
     variable: ClassVar[str]
     ordered: ClassVar[bool]
     remedy: ClassVar[str] = "take it from the features"
@@ -123,12 +123,6 @@ class Learned(ABC):
     def grown(self, sample: Sample, share: float) -> Node:
         """Return the tree of one segment, with its share of all people."""
 
-    def _check(self, number: str) -> None:
-        """Check the fields; the one of a name is how many cells there are at most."""
-        object.__setattr__(self, number, check.whole(number, getattr(self, number), low=2, high=MOST_CELLS))
-        for name in ("at_least", "sample"):
-            object.__setattr__(self, name, check.whole(name, getattr(self, name), low=1))
-
     @property
     @abstractmethod
     def most_cells(self) -> int:
@@ -139,7 +133,7 @@ class Learned(ABC):
     def words(self) -> str:
         """How cells are made, as a report says it."""
 
-    def refuse_columns(self, features: Sequence[str]) -> None:  # noqa: B027  # most read any columns
+    def refuse_columns(self, features: Sequence[str]) -> None:  # most read any columns
         """Refuse features, other than those that parity bounds are given, that it cannot read."""
 
     def refuse_small_groups(self, sample: Sample) -> None:

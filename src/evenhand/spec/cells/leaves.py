@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from evenhand import check
 from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.tree import Tree
 from evenhand.errors import MissingExtraError, in_number, warn
-from evenhand.spec.cells.learning import Learned, Node, Question, Sample, Seen
+from evenhand.spec.cells.learning import CellNumber, Learned, Node, Question, Sample, Seen
 
 _OTHERS, _GONE = 0, 1
 """Stand among words for those that are not known, and for missing ones."""
@@ -55,16 +56,13 @@ class Leaves(Learned):
     ['priors_count is 0, age_cat is not Less than 25', 'priors_count is 1-3, age_cat is not Less than 25']
     """
 
-    most: int = 64
-    at_least: int = 20
-    sample: int = 100_000
+    most: CellNumber = 64
+    at_least: check.Positive = 20
+    sample: check.Positive = 100_000
 
     word = "leaves"
     variable = "learned cell"
     ordered = False
-
-    def __post_init__(self) -> None:
-        self._check("most")
 
     @property
     def most_cells(self) -> int:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evenhand import check
 from evenhand.data.tree import Kind
 from evenhand.errors import DataError, SpecError, in_number
-from evenhand.spec.cells.learning import Learned, Node, Question, Sample
+from evenhand.spec.cells.learning import CellNumber, Learned, Node, Question, Sample
 from evenhand.spec.cells.leaves import simplest_between
 from evenhand.tolerances import SAME_PROBABILITY
 
@@ -37,17 +38,14 @@ class ScoreLevels(Learned):
     'at most 2 levels of a score, each with 20 people or more of every group'
     """
 
-    number: int = 20
-    at_least: int = 20
-    sample: int = 100_000
+    number: CellNumber = 20
+    at_least: check.Positive = 20
+    sample: check.Positive = 100_000
 
     word = "score_levels"
     variable = "score level"
     ordered = True
     remedy = "keep what tells the outcome from the model that gives this score"
-
-    def __post_init__(self) -> None:
-        self._check("number")
 
     @property
     def most_cells(self) -> int:

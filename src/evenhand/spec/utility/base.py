@@ -5,7 +5,7 @@ Knows no measure and no solver.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arrays import Numbers
+from evenhand.spec.part import Part
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +26,7 @@ class Epigraph:
     right: Numbers
 
 
-class Utility(ABC):
+class Utility(Part):
     """A measure Δ of the difference between two distributions.
 
     Attributes
@@ -39,15 +40,10 @@ class Utility(ABC):
         Whether Δ is known not to go below zero, which is then a lower bound in itself.
     name : str
         What a user calls a measure of their own.
-    word : str
-        What TOML calls it; the name of its class where this is empty.
-    holds_functions : bool
-        Whether it holds a user's functions, which no file can keep.
     """
 
     name: str
-    word: ClassVar[str] = ""
-    holds_functions: ClassVar[bool] = False
+    key = "measure"
     new_cells: bool = True
     certifiable: bool = True
     nonnegative: bool = True
@@ -69,7 +65,7 @@ class Utility(ABC):
         """What to call it in a sentence; one without words of its own is a user's, and may have a name."""
         return f"a user's own measure ({getattr(self, 'name', type(self).__name__)})"
 
-    def check(self, p: Numbers) -> None:  # noqa: B027  (most measures have nothing to check)
+    def check(self, p: Numbers) -> None:
         """Refuse a measure that is not what it claims to be; those of evenhand itself need no check.
 
         Raises

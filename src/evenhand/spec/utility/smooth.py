@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import rel_entr
 
 from evenhand.arrays import Numbers
 from evenhand.spec.utility.base import Smooth
@@ -89,6 +88,8 @@ class ReverseKL(Smooth):
 
     def value(self, p: Numbers, r: Numbers) -> float:
         """Return Σ r log(r/p)."""
+        from scipy.special import rel_entr
+
         # By Gibbs' inequality it is not negative; rounding may say otherwise.
         return max(0.0, float(np.sum(rel_entr(r, p))))
 
@@ -272,6 +273,8 @@ class JensenShannon(Smooth):
 
     def value(self, p: Numbers, r: Numbers) -> float:
         """Return ½ Σ p log(p/m) + ½ Σ r log(r/m)."""
+        from scipy.special import rel_entr
+
         middle = (p + r) / 2
         # By Gibbs' inequality it is not negative; rounding may say otherwise.
         return max(0.0, float(np.sum(rel_entr(p, middle)) + np.sum(rel_entr(r, middle))) / 2)

@@ -539,6 +539,8 @@ class Recorded(Utility):
     recorded_infimum: float | None = None
     new_cells: bool = True
     nonnegative: bool = True
+    word = "recorded"
+    made_by_fit = True
 
     @property
     def certifiable(self) -> bool:  # type: ignore[override]

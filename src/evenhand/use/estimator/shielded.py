@@ -296,10 +296,10 @@ def _mean_scores(asked: Trained, problem: Problem, table: Frame, weights: Any) -
     total = np.column_stack([sums(place, each * column, len(known)) for column in scores.T])
     classes = [getattr(name, "item", lambda name=name: name)() for name in asked.classes_]
     return Conditional(
-        [
-            (tuple(counts.domain.x.labels(int(cell)).values()), dict(zip(classes, row / row.sum(), strict=True)))
+        {
+            tuple(counts.domain.x.labels(int(cell)).values()): dict(zip(classes, row / row.sum(), strict=True))
             for cell, row in zip(known, total, strict=True)
-        ]
+        }
     )
 
 
