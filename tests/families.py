@@ -169,3 +169,43 @@ def random_problem_with_missing_groups(rng):
     best = frame["y"].sort_values(ascending=False, kind="stable").index[: len(frame) // 10]
     frame["d"] = frame["d"].astype(str).where(~frame.index.isin(best))
     return replace(problem, missing="level"), frame
+
+
+def random_scored_problem(rng):
+    """A random statement about a model without D where records stay: every form of parity that it may have."""
+    people, n_outcomes = int(rng.integers(200, 900)), int(rng.integers(2, 4))
+    frame = random_table(rng, 2, [(4,), (2, 3), (3, 4)][rng.integers(0, 3)], n_outcomes, people)
+    other = (rng.random(len(frame)) < 0.3 + 0.4 * (frame["f0"] > 0)).astype(int)
+    frame = frame.assign(e=np.where(frame["y"] > 0, other, rng.integers(0, 2, len(frame))))
+    features = [name for name in frame.columns if name.startswith("f")]
+    bound = float(rng.choice([0.02, 0.05, 0.1, 0.2, 0.35]))
+    ordered = n_outcomes > 2 and rng.random() < 0.5
+    ways = [
+        eh.PairwiseParity(bound),
+        eh.PairwiseParity(bound, on=["d"], against="rest"),
+        eh.PairwiseParity(bound, eh.LogRatio(), against={"d": 1, "e": 0}),
+        eh.PairwiseParity(bound / 2, eh.Difference(), on=["e"]),
+        eh.PairwiseParity(bound, eh.FourFifths(1)),
+        eh.PairwiseParity(2 * bound, on=["e"], given=["f0"]),
+        eh.PairwiseParity(bound / 2, eh.Difference(), levels="cumulative"),
+        eh.PairwiseParity(eh.By(bound, [({"y": 0}, 2 * bound), ({"d": 0, "against": {"d": 1}}, bound / 2)])),
+        eh.TargetParity(bound),
+        eh.TargetParity(bound, on=["d"], given=["f0"], distance=eh.Difference()),
+    ]
+    rule = [eh.Nominal(1), eh.Ordinal(1, up=False), eh.Ordinal(1, up_step=0.5)][rng.integers(0, 3)]
+    problem = eh.Problem(
+        protected=["d", "e"],
+        features=features,
+        outcome="y",
+        utility=[eh.KL(), eh.L1(), eh.TotalVariation()][rng.integers(0, 3)],
+        parity=[ways[i] for i in rng.choice(len(ways), int(rng.integers(1, 3)), replace=False)],
+        distortion=eh.Distortion({"y": eh.Ordinal(1) if ordered else rule}),
+        budget=[None, eh.ExpectedDistortion(0.6), eh.ExcessDistortion({0.9: 0.5})][rng.integers(0, 3)],
+        suppress_protected=True,
+        blind=bool(rng.random() < 0.2),
+    )
+    if rng.random() < 0.3:
+        return replace(problem, weights="w"), frame.assign(w=np.round(rng.uniform(0.5, 2, len(frame)), 2))
+    if rng.random() < 0.3:
+        return replace(problem, frequencies="w"), frame.assign(w=rng.integers(1, 9, len(frame)))
+    return problem, frame

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import evenhand as eh
+from evenhand.data.counts import with_propensities
 from evenhand.data.domain import MISSING
 from evenhand.spec.user_distance import TabulatedDistance
 
@@ -154,8 +155,11 @@ class Dense:
     def constraints(self):
         sums, _ = self.by([s for s, _ in self.moves], np.ones(len(self.moves)))
         yield sums @ self.x == 1
+        scored = self.problem.suppress_protected is True and self.problem.records_stay
         for parity in self.problem.parity:
             yield from self.parity(parity)
+            if scored:
+                yield from self.parity(parity, scored=True)
         yield from self.budgets()
         yield from self.suppressed()
         if self.problem.blind:
@@ -165,7 +169,15 @@ class Dense:
             if new.any():
                 yield self.x[np.flatnonzero(new)] == 0
 
-    def parity(self, parity):
+    def scored(self, chosen, inside):
+        """Eq. (9): the share of each source, p(s) Pr(its features' people are in the groups chosen), in a segment."""
+        groups, with_x, of_groups = {s[0] for s in chosen}, {}, {}
+        for (d, xy), p in self.p.items():
+            with_x[xy[:-1]] = with_x.get(xy[:-1], 0.0) + p
+            of_groups[xy[:-1]] = of_groups.get(xy[:-1], 0.0) + p * (d in groups)
+        return {s: self.p[s] * of_groups[s[1][:-1]] / with_x[s[1][:-1]] for s in inside}
+
+    def parity(self, parity, scored=False):
         on = parity.on or self.domain.d.names
         given = parity.given or ()
 
@@ -196,11 +208,11 @@ class Dense:
                     continue
                 place = dict(segment) | self.labels(outcome=y)
 
-                def rate(chosen, y=y, segment=segment, within=released, above=cumulative):
-                    total = sum(self.p[s] for s in chosen)
-                    members = set(chosen)
+                def rate(chosen, y=y, segment=segment, within=released, above=cumulative, inside=inside):
+                    members = self.scored(chosen, inside) if scored else {s: self.p[s] for s in chosen}
+                    total = sum(members.values())
                     weights = [
-                        self.p[s] / total
+                        members[s] / total
                         if s in members
                         and (t[-1] == y or (above and t[-1] > y))
                         and (not within or segment_of(t) == segment)
@@ -315,7 +327,7 @@ class Dense:
 
     def suppressed(self):
         """P(x̂, ŷ | d, x, y) = p(ŷ|x̂) Σ_ŷ P(x̂, ŷ | d, x, y)."""
-        if self.problem.suppress_protected is None:
+        if not self.problem.suppression.redraws:
             return
         conditional = self.conditional()
         place = {move: i for i, move in enumerate(self.moves)}
@@ -482,6 +494,8 @@ def compare(seed, family):
     """Return 'optimal', 'infeasible' or 'unsure' after asserting agreement on one instance."""
     problem, frame = family(np.random.default_rng(seed))
     counts = eh.count(problem, frame)
+    if problem.suppression.scored:
+        counts = with_propensities(counts)
     result = ours(problem, counts)
     status, value = Dense(problem, counts).solve()
     if status == "optimal":

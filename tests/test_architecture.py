@@ -39,6 +39,7 @@ ORDER = [
     "data.profile",
     "data.domain",
     "data.weighting",
+    "data.propensities",
     "data.counts",
     "spec",
     "kernel.md5",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,3 +82,20 @@ def round_up(number: float, step: float = 0.0, digits: int | None = None) -> flo
         step = max(step, 10.0 ** (math.floor(math.log10(number)) - digits + 1))
     # A number that exceeds a multiple by rounding alone is that multiple.
     return float(f"{math.ceil(number / step - ROUNDING) * step:.12g}")
+
+
+MOST_DEALT = 10**9
+"""More people than this are dealt in equal shares."""
+
+
+def dealt(people: Cells, folds: int, seed: int) -> Iterator[Cells]:
+    """Deal people to folds of equal size at random: yield how many of each kind every fold has."""
+    rng, left = np.random.default_rng(seed), people.copy()
+    for fold in range(folds):
+        if people.sum() >= MOST_DEALT:
+            yield (people * (fold + 1)) // folds - (people * fold) // folds
+            continue
+        size = int(left.sum()) // (folds - fold)
+        held = rng.multivariate_hypergeometric(left, size, method="marginals").astype(np.int64)
+        left = left - held
+        yield held

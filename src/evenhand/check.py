@@ -219,9 +219,9 @@ def level(what: object, value: Any) -> Any:
 
 
 def one_of(what: object, value: Any, choices: Iterable[Any]) -> None:
-    """Refuse a word that is not among the choices, and suggest the nearest."""
+    """Refuse what is not among the choices: words, None, true or false; and suggest the nearest."""
     words = list(choices)
-    if not (value is None or isinstance(value, str)) or value not in words:
+    if not (value is None or isinstance(value, bool | str)) or value not in words:
         hint = did_you_mean(value, words) if isinstance(value, str) else ""
         raise SpecError(f"{what} must be one of {words}, not {shown(value)}.{hint}")
 

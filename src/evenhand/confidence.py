@@ -23,14 +23,13 @@ from evenhand.findings.assurance import (
     exceeding,
     parts_of,
     quantile,
-    rates_compared,
     refuse_small,
     refuse_tiny,
 )
 from evenhand.findings.feasibility import parity_edge
 from evenhand.folds import Fold
 from evenhand.kernel import Kernel
-from evenhand.kernel.achieved import outcome_by_source
+from evenhand.kernel.achieved import outcome_by_source, rates_compared
 from evenhand.mapping import Mapping
 from evenhand.optimize.compile import Compiled, compile_again, compile_problem
 from evenhand.optimize.solve import Clock, solve

@@ -174,7 +174,7 @@ def checked_counts(
     progress: Progress = silent,
 ) -> Counts:
     """Count a table, and refuse one in which there is nothing to compare."""
-    if tables.in_memory(frame):
+    if tables.in_memory(frame) and not problem.suppression.scored:
         counts = tables.counts_in_memory(problem, frame, weighting)
     else:
         from evenhand import engines

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evenhand.arrays import Cells, Numbers, positions, sums
+from evenhand.arrays import Cells, Numbers, dealt, positions, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Role
 from evenhand.data.weighting import Weighting
@@ -28,9 +28,6 @@ FOLDS = 5
 
 SEED = 20
 """Folds are the same whenever the table is."""
-
-MOST_DEALT = 10**9
-"""More people than this are dealt in equal shares."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +115,7 @@ def _counted(counts: Counts, *, elsewhere: bool) -> Iterator[Fold]:
     do not read the group, whose limits are the smallest of all groups.
     """
     people = counts.unweighted.weight.astype(np.int64)
-    for held in _dealt(people):
+    for held in dealt(people, FOLDS, SEED):
         share = held / people
         kept, out = share < 1, np.flatnonzero(held > 0)
         left = people - held
@@ -128,19 +125,6 @@ def _counted(counts: Counts, *, elsewhere: bool) -> Iterator[Fold]:
             weight**2 / left[kept], elsewhere,
         )  # fmt: skip
         yield Fold(train, out, counts.d[out], counts.x[out], counts.y[out], (counts.weight * share)[out])
-
-
-def _dealt(people: Cells) -> Iterator[Cells]:
-    """Yield how many people of each cell every fold has."""
-    rng, left = np.random.default_rng(SEED), people.copy()
-    for fold in range(FOLDS):
-        if people.sum() >= MOST_DEALT:
-            yield (people * (fold + 1)) // FOLDS - (people * fold) // FOLDS
-            continue
-        size = int(left.sum()) // (FOLDS - fold)
-        held = rng.multivariate_hypergeometric(left, size, method="marginals").astype(np.int64)
-        left = left - held
-        yield held
 
 
 def _learned(problem: Problem, counts: Counts, rows: Piece, text: bool) -> Iterator[Fold]:

@@ -26,6 +26,7 @@ from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, Role, Variable
 from evenhand.data.levels import MOST_KEPT, UNSEEN, Coding, Stock, listed_values
 from evenhand.data.profile import Profile
+from evenhand.data.propensities import Propensities
 from evenhand.data.tree import Tree
 from evenhand.errors import EvenhandError, StorageError
 from evenhand.files import content_of, replace_file
@@ -36,7 +37,7 @@ from evenhand.mapping import Mapping
 from evenhand.optimize.certificate import bounding, certify
 from evenhand.optimize.compile import compile_problem
 from evenhand.optimize.program import Multipliers
-from evenhand.spec import Problem, Recorded, Utility, comparisons
+from evenhand.spec import Problem, Recorded, Utility, all_comparisons
 from evenhand.spec.agreement import disagreement
 from evenhand.spec.bins import Binning
 from evenhand.spec.margins import with_margins
@@ -44,7 +45,7 @@ from evenhand.tolerances import CONTRADICTION, ROW_TOLERANCE, SAME_WEIGHT
 
 FORMAT = "evenhand-mapping"
 VERSION = 1
-KEYS = {"format", "version", "problem", "domain", "claims", "assurance", "fitted_by", "sha256"}
+KEYS = {"format", "version", "problem", "domain", "claims", "assurance", "propensities", "fitted_by", "sha256"}
 
 INTEGERS = ("counts.d", "counts.x", "counts.y", "counts.cell_people", "kernel.starts", "kernel.targets")
 REALS = (
@@ -55,6 +56,9 @@ REALS = (
     "multipliers.parity",
     "multipliers.budgets",
 )
+OPTIONAL = ("propensities.sums", "propensities.shift")
+"""Reals that are there where mean scores of a model without D are bounded; row by row."""
+
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 
@@ -73,7 +77,9 @@ class Stored:
 
 def save(mapping: Mapping, path: str | os.PathLike[str]) -> None:
     """Write a mapping file: to a temporary file beside it first, so that nothing is ever half-written."""
-    arrays = _arrays({"counts": mapping.counts, "kernel": mapping.kernel, "multipliers": mapping.multipliers})
+    parts = {"counts": mapping.counts, "kernel": mapping.kernel, "multipliers": mapping.multipliers}
+    known = mapping.counts.propensities if mapping.problem.suppression.scored else None
+    arrays = _arrays(parts if known is None else parts | {"propensities": known})
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -81,6 +87,7 @@ def save(mapping: Mapping, path: str | os.PathLike[str]) -> None:
         "domain": [_described(variable) for variable in mapping.counts.domain.variables],
         "claims": mapping.certificate.as_dict(),
         "assurance": None if mapping.assurance is None else mapping.assurance.described(),
+        "propensities": None if known is None else known.described(),
         "fitted_by": mapping.fitted_by,
     }
     signed = document | {"sha256": _digest(document, arrays)}
@@ -126,7 +133,7 @@ def fingerprint(problem: Problem, counts: Counts, kernel: Kernel) -> str:
 
     It is the same before it is written and after it is read.
     """
-    compared = [comparisons(parity, counts) for parity in problem.parity]
+    compared = all_comparisons(problem, counts)
     document = {
         "domain": [_described(variable) for variable in counts.domain.variables],
         "parity": [
@@ -236,7 +243,7 @@ def read(path: str | os.PathLike[str]) -> Stored:
             )
         if set(document) != KEYS:
             raise StorageError(f"the description must have the entries {', '.join(sorted(KEYS))}, and no others")
-        _check_types(arrays)
+        _check_types(arrays, OPTIONAL if document["propensities"] is not None else ())
         claimed = document.pop("sha256")
         if claimed != _digest(document, arrays):
             raise StorageError("the checksum does not match: the file was damaged or altered")
@@ -258,11 +265,11 @@ def read(path: str | os.PathLike[str]) -> Stored:
 def _arrays(parts: dict[str, Any]) -> Arrays:
     """Return the arrays of some parts of a mapping."""
     arrays = {}
-    for name in INTEGERS + REALS:
+    for name in INTEGERS + REALS + OPTIONAL:
         part, field = name.split(".")
         if part in parts:
             kind = np.int64 if name in INTEGERS else np.float64
-            arrays[name] = np.ascontiguousarray(getattr(parts[part], field), dtype=kind)
+            arrays[name] = np.ascontiguousarray(getattr(parts[part], field), dtype=kind).ravel()
     return arrays
 
 
@@ -301,9 +308,9 @@ def _array(tensor: dict[str, Any]) -> np.ndarray[Any, Any]:
     return np.frombuffer(tensor["data"], dtype=dtype).astype(dtype[1:])
 
 
-def _check_types(arrays: Arrays) -> None:
+def _check_types(arrays: Arrays, more: tuple[str, ...]) -> None:
     """Refuse arrays of other names or types than a mapping has."""
-    kinds = dict.fromkeys(INTEGERS, np.dtype("i8")) | dict.fromkeys(REALS, np.dtype("f8"))
+    kinds = dict.fromkeys(INTEGERS, np.dtype("i8")) | dict.fromkeys(REALS + more, np.dtype("f8"))
     for name in sorted(kinds | arrays.keys()):
         if name not in kinds or name not in arrays or arrays[name].dtype != kinds[name]:
             raise StorageError(f"the array {name!r} is missing, of another type, or not part of a mapping")
@@ -318,6 +325,10 @@ def _assemble(document: dict[str, Any], arrays: Arrays) -> Stored:
     if (words := disagreement(problem, domain)) is not None:
         raise StorageError(f"the table contradicts the problem: {words}")
     counts = _read_counts(domain, arrays)
+    if (document["propensities"] is not None) != problem.suppression.scored:
+        raise StorageError("sums of propensities are there where, and only where, mean scores are bounded")
+    if document["propensities"] is not None:
+        counts = replace(counts, propensities=_read_propensities(counts, document["propensities"], arrays))
     kernel = Kernel(*(arrays[f"kernel.{f}"] for f in ("starts", "targets", "probability")))
     _check_kernel(kernel, counts)
     multipliers = Multipliers(*(arrays[f"multipliers.{f}"] for f in ("released", "parity", "budgets")))
@@ -355,6 +366,19 @@ def _read_counts(domain: Domain, arrays: Arrays) -> Counts:
         if variable.coding is not None:
             _check_stock(variable, sums(codes, counts.weight, len(variable)))
     return counts
+
+
+def _read_propensities(counts: Counts, entry: dict[str, Any], arrays: Arrays) -> Propensities:
+    """Read sums of propensities; counts refuse those that contradict them."""
+    groups = len(counts.groups.cells)
+    sums_, shift = (arrays[name].reshape(groups, -1) for name in OPTIONAL)
+    found = Propensities(sums_, tuple(entry["within"]), shift, entry["learner"], tuple(entry["areas"]))
+    sound = isinstance(found.learner, str) and all(isinstance(of, float) and 0 <= of <= 1 for of in found.areas)
+    if entry != found.described() or not sound or len(found.areas) not in (0, groups):
+        raise StorageError("what is said of the propensities makes no sense")
+    if not set(found.within) <= set(counts.domain.x.names):
+        raise StorageError("sums of propensities agree with the counts within features")
+    return found
 
 
 def _check_stock(variable: Variable, weight: Numbers) -> None:

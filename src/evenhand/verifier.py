@@ -53,6 +53,9 @@ VIOLATION_CLAIM_TOLERANCE = Fraction("1e-12")
 WORST_VIOLATION = Fraction("1e-6")
 """A mapping that exceeds any bound by more than this is refused."""
 
+SUM_TOLERANCE = Fraction("1e-9")
+"""How far sums of propensities may be from the counts, relative to all records."""
+
 CLAIM_TOLERANCE = Fraction("1e-9")
 """How far the claimed objective and gap may be from the recomputed ones, and the lower bound above what is proven."""
 
@@ -613,7 +616,8 @@ class Parity:
 
     With ``cumulative`` an outcome stands for itself and all above it. With ``features`` (their positions) no outcome is
     compared: the bound is on the difference between the shares of any set of values that these are released with.
-    People of ``unknown`` groups are in nobody's rest.
+    People of ``unknown`` groups are in nobody's rest. Where it is ``scored`` rates are mean scores of a model that does
+    not see the protected columns: of each source a group counts the sum of its propensities there.
     """
 
     name: str
@@ -626,6 +630,7 @@ class Parity:
     cumulative: bool = False
     features: Codes | None = None
     unknown: frozenset[Codes] = frozenset()
+    scored: bool = False
 
     def segment(self, source: Source) -> Codes:
         """Return the original segment of a source."""
@@ -725,6 +730,18 @@ class Forbidden:
 
 
 @dataclass(frozen=True, eq=False)
+class Propensities:
+    """For every group the sum of its propensities in each source, as shares of all records, and the shift of its rates.
+
+    ``within`` are the positions of the features within whose combinations they agree with the counts.
+    """
+
+    within: Codes
+    sums: dict[Codes, tuple[Fraction, ...]]
+    shift: dict[Codes, tuple[Fraction, ...]]
+
+
+@dataclass(frozen=True, eq=False)
 class Problem:
     """The table and what was asked of its mapping."""
 
@@ -740,6 +757,7 @@ class Problem:
     parity: tuple[Parity, ...]
     budgets: tuple[Budget, ...]
     forbidden: tuple[Forbidden, ...] = ()
+    propensities: Propensities | None = None
 
     @property
     def original(self) -> dict[Cell, Fraction]:
@@ -792,7 +810,7 @@ def read_problem(document: dict[str, Any]) -> Problem:
         "utility", "targets", "new_cells", "blind", "suppressed", "conditional", "distortion", "forbidden", "parity",
         "budgets",
     )  # fmt: skip
-    found = _fields(document["statement"], "statement", names)
+    found = _fields(document["statement"], "statement", names, ("propensities",))
     utility = _fields(found["utility"], "statement.utility", ("measure", "on"))
     measure = _text(utility["measure"], "statement.utility.measure")
     on_x = _text(utility["on"], "statement.utility.on", ("xy", "x")) == "x"
@@ -802,6 +820,7 @@ def read_problem(document: dict[str, Any]) -> Problem:
     elif found["targets"] != "all":
         where = 'statement.targets (if not "observed" or "all")'
         targets = frozenset(_codes(x, where, table.features) for x in _entries(found["targets"], where))
+    propensities = _read_propensities(found.get("propensities"), table)
     return Problem(
         table=table,
         measure=measure,
@@ -812,10 +831,49 @@ def read_problem(document: dict[str, Any]) -> Problem:
         suppressed=_flag(found["suppressed"], "statement.suppressed"),
         conditional=_read_conditional(found["conditional"], table),
         distortion=_read_distortion(found["distortion"], table),
-        parity=tuple(_read_parity(p, table) for p in _entries(found["parity"], "statement.parity")),
+        parity=tuple(_read_parity(p, table, propensities) for p in _entries(found["parity"], "statement.parity")),
         budgets=tuple(_read_budget(b, table) for b in _entries(found["budgets"], "statement.budgets")),
         forbidden=_read_forbidden(found, table),
+        propensities=propensities,
     )
+
+
+def _read_propensities(value: Any, table: Table) -> Propensities | None:
+    """Read sums of propensities; refuse those that do not share every source, and every group, out."""
+    if value is None:
+        return None
+    where = "statement.propensities"
+    found = _fields(value, where, ("within", "groups", "sums", "shift"))
+    within = _positions(found["within"], f"{where}.within", table.features)
+    groups = [_codes(group, f"{where}.groups", table.protected) for group in _entries(found["groups"], where)]
+    if len(set(groups)) < len(groups) or set(groups) != {source.d for source in table.sources}:
+        raise Refused(f"{where}.groups must name every group of the table once")
+    size, outcomes = len(table.sources), len(table.outcome.levels)
+    sums, shift = {}, {}
+    for group, row, by in zip(
+        groups, _entries(found["sums"], where, len(groups)), _entries(found["shift"], where, len(groups)), strict=True
+    ):
+        each = (_number(of, f"{where}.sums", ZERO) for of in _entries(row, f"{where}.sums", size))
+        sums[group] = tuple(of / table.records for of in each)
+        shift[group] = tuple(_number(of, f"{where}.shift") for of in _entries(by, f"{where}.shift", outcomes))
+    if any(abs(of) > 1 for each in shift.values() for of in each):
+        raise Refused(f"{where}.shift moves a rate by more than one")
+    for place, source in enumerate(table.sources):
+        if abs(sum(row[place] for row in sums.values()) - source.mass) > SUM_TOLERANCE:
+            raise Refused(f"the sums of propensities of {table.words(source)} are not its weight")
+    there = _totals(((source.d, tuple(source.x[i] for i in within)), source.mass) for source in table.sources)
+    taken = _totals(
+        ((group, tuple(source.x[i] for i in within)), of)
+        for group, row in sums.items()
+        for source, of in zip(table.sources, row, strict=True)
+    )
+    for key in {*there, *taken}:
+        if abs(there.get(key, ZERO) - taken.get(key, ZERO)) > SUM_TOLERANCE:
+            raise Refused(
+                f"the sums of propensities of {named(table.protected, key[0])} are not its weight"
+                + (f" where {named([table.features[i] for i in within], key[1])}" if within else "")
+            )
+    return Propensities(within, sums, shift)
 
 
 def _read_forbidden(statement: dict[str, Any], table: Table) -> tuple[Forbidden, ...]:
@@ -860,9 +918,9 @@ def _positions(value: Any, where: str, columns: Sequence[Column]) -> Codes:
     return found
 
 
-def _read_parity(value: Any, table: Table) -> Parity:
+def _read_parity(value: Any, table: Table, propensities: Propensities | None) -> Parity:
     required = ("name", "kind", "distance", "on", "given", "released", "bounds")
-    found = _fields(value, "a parity", required, ("cumulative", "features", "unknown"))
+    found = _fields(value, "a parity", required, ("cumulative", "features", "unknown", "scored"))
     name = _text(found["name"], "the name of a parity")
     where = f"parity {name!r}"
     kind = _text(found["kind"], f"the kind of {where}", ("pairwise", "target", "features"))
@@ -887,6 +945,9 @@ def _read_parity(value: Any, table: Table) -> Parity:
     given = _positions(found["given"], f"given of {where}", columns)
     if released and len(table.features) in given:
         raise Refused(f"{where} is within segments of the released outcome, whose rates it bounds")
+    scored = _flag(found.get("scored", False), f"scored of {where}")
+    if scored and (released or features is not None or propensities is None or not {*given} <= {*propensities.within}):
+        raise Refused(f"{where} is on mean scores, whose propensities must agree with the counts in every segment")
     groups, segments = [table.protected[i] for i in on], [columns[i] for i in given]
     unknown = _entries(found.get("unknown", []), f"the unknown groups of {where}")
     left_out = frozenset(_codes(group, f"an unknown group of {where}", groups) for group in unknown)
@@ -913,7 +974,7 @@ def _read_parity(value: Any, table: Table) -> Parity:
         segment = _codes([] if one["segment"] is None else one["segment"], f"the segment of {at}", segments)
         least = _number(one["bound"], at, ZERO)
         bounds.append(Bound(outcome, group, against, target, segment, least, above, below))
-    return Parity(name, measure, lines, on, given, released, tuple(bounds), cumulative, features, left_out)
+    return Parity(name, measure, lines, on, given, released, tuple(bounds), cumulative, features, left_out, scored)
 
 
 def _read_budget(value: Any, table: Table) -> Budget:
@@ -944,16 +1005,21 @@ def _read_budget(value: Any, table: Table) -> Budget:
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Sources and their weights, which sum to one."""
+    """Sources and their weights, which sum to one; and what is added to its rate of each outcome."""
 
     shares: tuple[tuple[int, Fraction], ...]
+    shift: tuple[Fraction, ...]
+
+    def added(self, event: range) -> Fraction:
+        """Return what is added to the rate of some outcomes."""
+        return sum((self.shift[outcome] for outcome in event), start=ZERO)
 
 
 class Populations:
     """The populations of one parity, each made once."""
 
     def __init__(self, problem: Problem, parity: Parity) -> None:
-        self._table, self._parity = problem.table, parity
+        self._table, self._parity, self._propensities = problem.table, parity, problem.propensities
         self._made: dict[tuple[Codes | None, Codes, Codes], Population] = {}
         self._members: dict[Codes, dict[Codes, list[int]]] = {}
         for index, source in enumerate(self._table.sources):
@@ -980,9 +1046,26 @@ class Populations:
             if not members:
                 words = bound_words(self._table, self._parity, bound)
                 raise Refused(f"parity {self._parity.name!r} bounds a group without any record ({words})")
-            mass = sum((self._table.sources[i].mass for i in members), start=ZERO)
-            self._made[key] = Population(tuple((i, self._table.sources[i].mass / mass) for i in members))
+            everybody = [i for found in groups.values() for i in found]
+            self._made[key] = self._population(members, everybody)
         return self._made[key]
+
+    def _population(self, members: list[int], everybody: list[int]) -> Population:
+        """Return some sources of a segment, or what a model without the protected columns takes from each for them."""
+        sources, outcomes = self._table.sources, len(self._table.outcome.levels)
+        mass = sum((sources[i].mass for i in members), start=ZERO)
+        if not self._parity.scored or self._propensities is None:
+            return Population(tuple((i, sources[i].mass / mass) for i in members), (ZERO,) * outcomes)
+        of_group = _totals((sources[i].d, sources[i].mass) for i in members)
+        rows = [self._propensities.sums[group] for group in of_group]
+        taken = {i: sum((row[i] for row in rows), start=ZERO) for i in everybody}
+        total = sum(taken.values(), start=ZERO)
+        shifts = self._propensities.shift
+        shift = (
+            sum((share * shifts[group][y] for group, share in of_group.items()), start=ZERO) / mass
+            for y in range(outcomes)
+        )
+        return Population(tuple((i, of / total) for i, of in taken.items() if of), tuple(shift))
 
 
 def bound_words(table: Table, parity: Parity, bound: Bound) -> str:
@@ -1001,6 +1084,7 @@ def bound_words(table: Table, parity: Parity, bound: Bound) -> str:
         words += f", where {where} {named([(*table.features, table.outcome)[i] for i in parity.given], bound.segment)}"
     if bound.above or bound.below:
         words += f", also where the rate is {shown(bound.above)} higher or {shown(bound.below)} lower"
+    words += ", as scored without the protected columns" * parity.scored
     return words if parity.measure == "lines" else f"{words}: {parity.measure} ≤ {shown(bound.bound)}"
 
 
@@ -1108,11 +1192,13 @@ def parity_excesses(problem: Problem, kernel: Kernel, parity: Parity) -> Iterato
             continue
         segment = bound.segment if parity.released else ()
         event = [(segment, outcome) for outcome in parity.event(bound, size)]
-        p = sum((found.get(value, ZERO) for value in event), start=ZERO)
+        outcomes = parity.event(bound, size)
+        p = sum((found.get(value, ZERO) for value in event), start=populations.of(bound).added(outcomes))
         q = bound.target
         if q is None:
-            other = rates(populations.against(bound))
-            q = sum((other.get(value, ZERO) for value in event), start=ZERO)
+            against = populations.against(bound)
+            other = rates(against)
+            q = sum((other.get(value, ZERO) for value in event), start=against.added(outcomes))
         if parity.released:
             within = sum((mass for (b, _), mass in found.items() if b == segment), start=ZERO)
             if not within:
@@ -1134,6 +1220,7 @@ class Kind(NamedTuple):
     with_whom: str
     cumulative: bool
     features: Codes | None
+    scored: bool
 
     def words(self, table: Table) -> str:
         """Name it."""
@@ -1143,7 +1230,8 @@ class Kind(NamedTuple):
         said += f" within {within}" if within else ""
         if self.features is not None:
             said += f" by released {', '.join(columns[i].name for i in self.features)}"
-        return said + ", outcomes from a level on" * self.cumulative
+        said += ", outcomes from a level on" * self.cumulative
+        return said + ", as scored without the protected columns" * self.scored
 
 
 def coverage(problem: Problem) -> Iterator[tuple[str, int, int]]:
@@ -1159,7 +1247,9 @@ def coverage(problem: Problem) -> Iterator[tuple[str, int, int]]:
             with_whom = (
                 "a target" if bound.target is not None else "the rest" if bound.against is None else "each other"
             )
-            kind = Kind(parity.on, parity.given, parity.released, with_whom, parity.cumulative, parity.features)
+            kind = Kind(
+                parity.on, parity.given, parity.released, with_whom, parity.cumulative, parity.features, parity.scored
+            )
             covered = kinds.setdefault(kind, set())
             if parity.measure != "lines" or parity.given_lines:
                 covered.add((bound.segment, bound.group, bound.against, bound.outcome))
@@ -1391,15 +1481,18 @@ def _charge_parity(tariff: Tariff, problem: Problem, parity: Parity, index: int,
         a, b, c = parity.held(bound)[k]
         population = populations.of(bound)
         segment = bound.segment if parity.released else ()
-        event = [(segment, outcome, ONE) for outcome in parity.event(bound, size)]
+        outcomes = parity.event(bound, size)
+        event = [(segment, outcome, ONE) for outcome in outcomes]
         if parity.features is not None:
             event = [(codes, 0, share) for codes, share in events.get(j, ())]
         for codes, outcome, share in event:
             add(population, codes, outcome, price * a * share)
             if bound.target is None:
                 add(populations.against(bound), codes, outcome, price * b * share)
+        # What is added to a rate is charged whatever is released.
+        tariff.right -= price * a * population.added(outcomes)
         if bound.target is None:
-            tariff.right += price * c
+            tariff.right += price * (c - b * populations.against(bound).added(outcomes))
         elif parity.released:
             # a·p(ŷ,b̂|d) + (b·target − c)·p(b̂|d) ≤ 0, the second rate being the sum over all outcomes
             for outcome in range(size):

@@ -3,12 +3,12 @@
 from functools import cache
 
 import pytest
-from families import random_events_problem, random_problem
+from families import random_events_problem, random_problem, random_scored_problem
 from formulations import random_edge_problem, random_tied_problem
 from oracle import BEATEN, compare, tie_break_beaten
 from wide import random_wide_problem
 
-SAMPLE = [(random_problem, 6), (random_wide_problem, 2), (random_events_problem, 3)]
+SAMPLE = [(random_problem, 6), (random_wide_problem, 2), (random_events_problem, 3), (random_scored_problem, 6)]
 
 
 @cache

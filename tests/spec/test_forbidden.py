@@ -44,7 +44,7 @@ def random_rules(rng, *, outcome=True, number=2):
 def problem_with_rules(number):
     """A problem of random settings with random rules; of suppressed ones, about features and groups."""
     problem, rng = problem_of(ROWS[number], number), np.random.default_rng(number)
-    return replace(problem, forbidden=random_rules(rng, outcome=not problem.suppresses))
+    return replace(problem, forbidden=random_rules(rng, outcome=not problem.suppression.redraws))
 
 
 def is_one(rule, row):

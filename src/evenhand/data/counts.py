@@ -14,6 +14,7 @@ import numpy as np
 from evenhand import check
 from evenhand.arrays import Cells, Numbers, positions, sums
 from evenhand.data.domain import Domain
+from evenhand.data.propensities import Propensities, Sharing
 from evenhand.data.weighting import SURVEY, Unit
 from evenhand.errors import DataError
 from evenhand.tolerances import SAME_WEIGHT
@@ -67,6 +68,8 @@ class Counts:
     elsewhere : bool
         Whether these are other people than those that a problem was stated for: not everybody whom it names need be
         among them.
+    propensities : Propensities, optional
+        What a model that does not see D takes from each source for every group, where that is bounded.
     """
 
     domain: Domain
@@ -77,6 +80,7 @@ class Counts:
     cell_people: Cells
     cell_squares: Numbers
     elsewhere: bool = False
+    propensities: Propensities | None = None
 
     def __post_init__(self) -> None:
         check.kind("domain", self.domain, Domain, "the domain of a Counts, as eh.count makes it")
@@ -107,6 +111,9 @@ class Counts:
             if not np.isfinite(self.weight.sum() ** 2):
                 raise DataError(f"the weights sum to {self.weight.sum():g}, whose square no number can hold; {SCALE}")
         self._check_rows()
+        if self.propensities is not None:
+            check.kind("propensities", self.propensities, Propensities, "sums of propensities, as a fit makes them")
+            self.propensities.check(sharing(self, self.propensities.within), self.domain.y.size)
 
     def _check_rows(self) -> None:
         """Refuse numbers of people and squared weights that no rows have."""
@@ -228,7 +235,7 @@ class Counts:
         if not self.weighed:
             return self
         once = self.cell_people.astype(np.float64)
-        return replace(self, weight=once, cell_squares=once)
+        return replace(self, weight=once, cell_squares=once, propensities=None)
 
     @property
     def group_people(self) -> Numbers:
@@ -275,6 +282,36 @@ class Counts:
         """Return, for each source, its probability given its cell on some axes: p(x, y | d) by ``"d"``."""
         over = self.over(axes)
         return np.asarray(self.probability / over.probability[over.of_source])
+
+
+def sharing(counts: Counts, within: tuple[str, ...]) -> Sharing:
+    """Return the sources with their weight and group, and for stratum their combination of some features."""
+    codes = dict(zip(counts.domain.x.names, counts.domain.x.unravel(counts.x), strict=True))
+    stratum = np.zeros(len(counts), dtype=np.int64)
+    for name in within:
+        both = stratum * len(counts.domain.variable(name)) + codes[name]
+        stratum = np.unique(both, return_inverse=True)[1].ravel()
+    return Sharing(counts.weight, counts.groups.of_source, stratum)
+
+
+def with_propensities(counts: Counts, found: Numbers | None = None, within: tuple[str, ...] | None = None) -> Counts:
+    """Return counts with sums of propensities, which are made to agree with them within some features.
+
+    Where none are given π is p(d|x), as the table counts it.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> counts = with_propensities(eh.datasets.load("compas").counts)
+    >>> scored = counts.propensities.sums @ (counts.y == 1) / counts.group_weight
+    >>> [f"{rate:.3f}" for rate in scored]
+    ['0.489', '0.407', '0.555', '0.447']
+    """
+    within = counts.domain.x.names if within is None else within
+    shared = sharing(counts, within)
+    agreed = shared.usual if found is None else shared.agreeing(found)
+    shift = np.zeros((len(agreed), counts.domain.y.size))
+    return replace(counts, propensities=Propensities(agreed, within, shift))
 
 
 def _array(what: str, given: Any, kinds: str, numbers: str) -> Any:

@@ -10,13 +10,14 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 from evenhand import tables
 from evenhand.arrays import Numbers
-from evenhand.data.counts import Counts
+from evenhand.data.counts import Counts, with_propensities
 from evenhand.data.domain import Domain, Variable
 from evenhand.data.levels import UNSEEN
 from evenhand.data.profile import Profile
@@ -26,10 +27,12 @@ from evenhand.engines.files import Source, batches, named, opened, reading, text
 from evenhand.engines.learning import Represented, learn_in_pieces, represented
 from evenhand.engines.spark import ROWS, SQUARES, WEIGHT
 from evenhand.engines.streaming import BATCH, BATCH_SHARE, STEP
+from evenhand.engines.unaware import learned_from_counts, learned_from_rows, people_in, people_of_counts
 from evenhand.engines.waiting import beside
 from evenhand.errors import DataError, Option
 from evenhand.resources import Progress, current, words
 from evenhand.spec import CsvFormat, Problem, check_problem
+from evenhand.spec.unaware import People
 from evenhand.tables import (
     Frame,
     Levelled,
@@ -68,8 +71,54 @@ def counts_of(
     weighting: Weighting | None = None,
     progress: Progress | None = None,
 ) -> Counts:
-    """Return the counts of a frame or of a file, or given counts if they are those of the problem's columns."""
+    """Return the counts of a frame or of a file, or given counts if they are those of the problem's columns.
+
+    Where mean scores of a model without D are bounded, they have sums of propensities.
+    """
     check_problem(problem)
+    counts = _counted(problem, table, weighting, progress)
+    if not problem.suppression.scored or counts.propensities is not None:
+        return counts
+    if problem.cells is None:
+        return learned_from_counts(problem, counts)
+    if not _has_rows(table):
+        return with_propensities(counts)
+    return _over_rows(problem, table, weighting, partial(learned_from_rows, problem, counts))
+
+
+def unaware_people(problem: Problem, counts: Counts, table: AnyTable | Counts, weighting: Any) -> People | None:
+    """Return people as a model without D sees them; None where a table shows no rows, and counts are of cells."""
+    if problem.cells is None:
+        return people_of_counts(counts)
+    if not _has_rows(table):
+        return None
+    return _over_rows(problem, table, weighting, partial(people_in, problem, counts))[0]
+
+
+def _has_rows(table: AnyTable | Counts) -> bool:
+    return not isinstance(table, Counts) and not spark.is_spark(table)
+
+
+def _over_rows(problem: Problem, table: Any, weighting: Weighting | None, work: Callable[..., T]) -> T:
+    """Do a piece of work with the rows of a frame or of files, which come in pieces; ``text`` is what files hold."""
+    if not is_path(table):
+        rows = read(table)
+        weight = weights_of(problem.columns, rows, weighting)
+        repeats = weighting is not None and weighting.repeats
+        piece = Piece(rows, np.ones(len(rows)) if weight is None else weight, repeats)
+        piece = piece.of(np.flatnonzero(piece.weight > 0))
+        return work(lambda: [piece], text=False)
+    given = _Counting.of(table, problem.csv, problem.columns, weighting)
+
+    def weighing(duck_: Any, counting: _Counting) -> Iterator[Piece]:
+        return (piece.of(np.flatnonzero(piece.weight > 0)) for piece in counting.pieces(duck_))
+
+    return given.run(lambda counting, duck_: work(lambda: weighing(duck_, counting), text=counting.text), None)
+
+
+def _counted(
+    problem: Problem, table: AnyTable | Counts, weighting: Weighting | None, progress: Progress | None
+) -> Counts:
     if is_path(table):
         refuse_mistaken(table, problem.csv, weighting)
         return count_file(problem, table, weighting, progress)

@@ -22,7 +22,7 @@ from evenhand.arrays import Flags, Numbers, round_up
 from evenhand.data.counts import Counts
 from evenhand.errors import DataError, StorageError
 from evenhand.kernel import Kernel
-from evenhand.kernel.achieved import outcome_by_source
+from evenhand.kernel.achieved import outcome_by_source, rates_compared
 from evenhand.spec import AGAINST_TARGET, Comparisons, Line, Parity, Problem, comparisons
 from evenhand.spec.margins import Margin, Margins
 from evenhand.tables import frame
@@ -110,13 +110,6 @@ def _mirrored(part: Comparisons) -> Flags:
     known = {(y, own, other, bound) for y, own, other, bound in zip(*(c.tolist() for c in columns), strict=True)}
     entries = zip(*(c.tolist() for c in columns), strict=True)
     return np.array([(y, other, own, bound) in known for y, own, other, bound in entries], dtype=bool)
-
-
-def rates_compared(part: Comparisons, outcomes: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the rate that each comparison holds and the one that it is held against, from expected outcomes."""
-    rates = part.weights @ outcomes @ part.events.members.T
-    own = rates[part.population, part.event]
-    return own, part.target if part.against_target else rates[part.against, part.event]
 
 
 def people_behind(part: Comparisons, counts: Counts) -> Numbers:

@@ -99,7 +99,9 @@ def prices(problem: Problem, counts: Counts, compiled: Compiled, kernel: Kernel,
     totals = {"parity": [0.0] * len(problem.parity), "budget": [0.0] * len(problem.charges)}
     for row in rows:
         if row["level"] == "total":
-            totals[row["kind"]][row.pop("number")] = row["price"]
+            # One bound holds the table's own rates and those of a model without D: relaxing it relaxes both.
+            of_kind = totals[row["kind"]]
+            of_kind[row.pop("number") % len(of_kind)] += row["price"]
     listed = frame({name: [row.get(name) for row in rows] for name in KINDS})
     about = tuple(row.get("about", ()) for row in rows)
     return Prices(listed, tuple(totals["parity"]), tuple(totals["budget"]), tuple(cells), worth, about)
@@ -128,7 +130,8 @@ def _parity(compiled: Compiled, worth: tuple[Numbers, ...], kernel: Kernel) -> I
         base = {"kind": "parity", "constraint": name}
         total = float("nan") if unknown else float(by_entry.sum())
         smallest = part.parity.smallest_bound
-        yield base | {"level": "total", "where": "all bounds", "bound": smallest, "price": total, "number": i}
+        where = "all bounds, scored" if part.scored else "all bounds"
+        yield base | {"level": "total", "where": where, "bound": smallest, "price": total, "number": i}
         if unknown:
             continue
         for event in np.unique(part.event):

@@ -41,7 +41,7 @@ from evenhand.spec import (
     Comparisons,
     Features,
     Problem,
-    comparisons,
+    all_comparisons,
 )
 from evenhand.spec.margins import WithMargin
 
@@ -153,7 +153,7 @@ class _Writer:
         self.conditional: Numbers | None = None
         if problem.suppression.stated:
             self.conditional = problem.suppression.conditional(counts)
-        self.compared = [comparisons(parity, counts) for parity in problem.parity]
+        self.compared = all_comparisons(problem, counts)
         self.places = [self._places(part) for part in self.compared]
 
     def document(self, kind: str) -> Document:
@@ -201,7 +201,21 @@ class _Writer:
             "forbidden": self.forbidden(),
             "parity": [block for part in self.compared for block in self.parity(part)],
             "budgets": [self.budget(i) for i in range(len(problem.charges))],
+            **self.propensities(),
         }
+
+    def propensities(self) -> Document:
+        """Return the sums of propensities by which mean scores are bounded, where they are."""
+        known = self.counts.propensities
+        if not self.problem.suppression.scored or known is None:
+            return {}
+        found = {
+            "within": list(known.within),
+            "groups": _codes(self.domain.d, self.counts.groups.cells),
+            "sums": known.sums.tolist(),
+            "shift": known.shift.tolist(),
+        }
+        return {"propensities": found}
 
     def distortion(self) -> Document:
         distortion, domain = self.problem.distortion, self.domain
@@ -265,6 +279,8 @@ class _Writer:
             found = {"features": list(events.axis.names)}
         elif not part.parity.of_outcomes:
             found = {"cumulative": True}
+        if part.scored:
+            found["scored"] = True
         groups = np.unique(self.domain.d.cells_of(part.groups, self.counts.d))
         unknown = _codes(part.groups, groups[part.groups.has_missing(groups)])
         return found | ({"unknown": unknown} if unknown and any(each.rest for each in part.populations) else {})

@@ -18,8 +18,8 @@ from evenhand.spec import (
     Comparisons,
     Parity,
     Problem,
+    all_comparisons,
     becomes_forbidden,
-    comparisons,
 )
 
 
@@ -148,7 +148,7 @@ def achieved(problem: Problem, counts: Counts, kernel: Kernel) -> Achieved:
 
 def distances(problem: Problem, counts: Counts, kernel: Kernel) -> tuple[ParityAchieved, ...]:
     """Return what each parity constraint measures of a kernel."""
-    return tuple(parity_achieved(comparisons(parity, counts), counts, kernel) for parity in problem.parity)
+    return tuple(parity_achieved(part, counts, kernel) for part in all_comparisons(problem, counts))
 
 
 def _distributions(problem: Problem, counts: Counts, kernel: Kernel) -> tuple[Cells, Numbers, Numbers]:
@@ -190,11 +190,16 @@ def parity_achieved(compared: Comparisons, counts: Counts, kernel: Kernel) -> Pa
 
 def parity_of_rates(compared: Comparisons, of_source: Numbers) -> ParityAchieved:
     """Return what a constraint on outcomes measures where every source has given rates of them."""
-    rates = compared.weights @ of_source @ compared.events.members.T
-    rate = rates[compared.population, compared.event]
-    other = compared.target if compared.against_target else rates[compared.against, compared.event]
+    rate, other = rates_compared(compared, of_source)
     excess = compared.parity.distance.excess(rate, other, compared.bound)
     return ParityAchieved(compared, rate, other, np.asarray(compared.bound + excess), excess)
+
+
+def rates_compared(compared: Comparisons, of_source: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the rate that each comparison holds and the one that it is held against, from expected outcomes."""
+    rates = compared.rates(of_source)
+    own = rates[compared.population, compared.event]
+    return own, compared.target if compared.against_target else rates[compared.against, compared.event]
 
 
 def _rates_where_apart(compared: Comparisons, counts: Counts, kernel: Kernel) -> tuple[Numbers, Numbers]:

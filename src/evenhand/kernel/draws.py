@@ -20,11 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evenhand.arrays import Cells, Numbers
-from evenhand.kernel.md5 import Texts, first_bits, leading_bits
+
+if TYPE_CHECKING:
+    from evenhand.kernel.md5 import Texts
 
 SALT = 0x6576656E68616E64
 """Sets draws by position apart from all others with the same seed."""
@@ -65,6 +68,8 @@ def common_words(seed: int, mode: str) -> np.random.PCG64:
 
 def keyed_draws(keys: Iterable[str] | Texts, seed: int, mode: str, *, purpose: str = "") -> Cells:
     """Return draws by key: the first 52 bits of MD5 of ``mode:seed:key``, or of ``mode.purpose:seed:key``."""
+    from evenhand.kernel.md5 import Texts, leading_bits
+
     start = _before_key(seed, mode, purpose)
     return leading_bits(start, keys if isinstance(keys, Texts) else Texts.of(keys), DRAW_BITS)
 
@@ -77,6 +82,8 @@ def keyed_draw(key: str, seed: int, mode: str, *, purpose: str = "") -> int:
     >>> [keyed_draw("p-17", 0, "apply")] == keyed_draws(["p-17"], 0, "apply").tolist()
     True
     """
+    from evenhand.kernel.md5 import first_bits
+
     return first_bits((_before_key(seed, mode, purpose) + key).encode(), DRAW_BITS)
 
 

@@ -8,7 +8,7 @@ from evenhand.spec.bins import Binning, ChosenBins, Edges, MergedLevels, Occurre
 from evenhand.spec.budget import Budget, Charge, ExcessDistortion, ExpectedDistortion
 from evenhand.spec.by import By, change_each, each, words_of
 from evenhand.spec.cells import Learned
-from evenhand.spec.comparison import AGAINST_TARGET, Comparisons, comparisons
+from evenhand.spec.comparison import AGAINST_TARGET, Comparisons, all_comparisons, comparisons
 from evenhand.spec.conditional import Conditional, outcome_given_features
 from evenhand.spec.csv_format import CsvFormat
 from evenhand.spec.distance import Distance, Line, Ratio
@@ -64,6 +64,7 @@ __all__ = [
     "Smooth",
     "TargetParity",
     "Utility",
+    "all_comparisons",
     "becomes_forbidden",
     "change_each",
     "check_problem",

@@ -8,7 +8,7 @@ which. Knows nothing of how rates come about.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import EllipsisType
 from typing import Any
@@ -19,6 +19,7 @@ from scipy import sparse
 from evenhand.arrays import Cells, Flags, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Value
+from evenhand.data.propensities import Propensities
 from evenhand.errors import DataError
 from evenhand.render.section import Note
 from evenhand.spec.by import Field, fields_of, numbers_at
@@ -26,6 +27,7 @@ from evenhand.spec.distance import Line
 from evenhand.spec.events import Events
 from evenhand.spec.parity import Parity
 from evenhand.spec.people import EVERYWHERE, People, Population, Segment
+from evenhand.spec.problem import Problem
 
 AGAINST_TARGET = -1
 """In place of the second population where a rate is held against a target."""
@@ -60,6 +62,10 @@ class Comparisons:
         The target's probability (NaN where there is none), and ε.
     left_out : tuple of Note
         What the constraint does not cover, and why.
+    scored : bool
+        Whether rates are mean scores of a model that does not see D, eq. (9), and not the table's own.
+    shift : array, or zero
+        What is added to the rates: one row per population, one column per outcome.
     """
 
     parity: Parity
@@ -76,6 +82,8 @@ class Comparisons:
     target: Numbers
     bound: Numbers
     left_out: tuple[Note, ...]
+    scored: bool = False
+    shift: Any = 0.0
 
     def __len__(self) -> int:
         return len(self.event)
@@ -95,6 +103,15 @@ class Comparisons:
         if self.against_target:
             return self.parity.distance.within(self.bound, self.target)
         return self.parity.distance.lines(self.bound)
+
+    def rates(self, of_source: Numbers) -> Numbers:
+        """Return the rate of every event in every population, where each source has these rates of outcomes."""
+        return np.asarray((self.weights @ of_source + self.shift) @ self.events.members.T)
+
+    @cached_property
+    def shifts(self) -> Numbers:
+        """What is added to the rate of every event in every population."""
+        return self.rates(np.zeros((len(self.counts), self.counts.domain.y.size)))
 
     @cached_property
     def pair(self) -> Cells:
@@ -166,6 +183,45 @@ def comparisons(parity: Parity, counts: Counts) -> Comparisons:
         parity, counts, tuple(number), shares(tuple(number), counts), people.groups, people.segments, events,
         event[kept], population[kept], against[kept], released[kept], target[kept], bound[kept], tuple(left_out),
     )  # fmt: skip
+
+
+def all_comparisons(problem: Problem, counts: Counts) -> list[Comparisons]:
+    """Write every constraint out: the table's own rates and, where they are bounded, those of a model without D.
+
+    The latter follow in the same order. They are known of the people alone whose propensities are.
+    """
+    own = [comparisons(parity, counts) for parity in problem.parity]
+    known = counts.propensities
+    if not problem.suppression.scored or known is None:
+        return own
+    return [*own, *(_scored(part, counts, known) for part in own)]
+
+
+def _scored(own: Comparisons, counts: Counts, known: Propensities) -> Comparisons:
+    """Return the same comparisons of mean scores of a model that does not see D.
+
+    In a population it takes from each source the sums of propensities of the population's groups.
+    """
+    of_group = counts.groups.of_source
+    weights = []
+    for population in own.populations:
+        groups = np.unique(of_group[population.member])
+        segment = own.parity.people(counts).inside(population.segment)
+        weights.append(np.where(segment, known.sums[groups].sum(axis=0), 0.0))
+    columns = " × ".join(counts.domain.d.names)
+    populations = tuple(
+        replace(each, words=f"{each.words}, scored without {columns}", member=of > 0)
+        for each, of in zip(own.populations, weights, strict=True)
+    )
+    each = np.array([of / of.sum() for of in weights]).reshape(len(weights), len(counts))
+    return replace(
+        own,
+        populations=populations,
+        weights=sparse.csr_array(each),
+        left_out=(),
+        scored=True,
+        shift=own.weights @ known.shift[of_group],
+    )
 
 
 def _compared(parity: Parity, people: People) -> Sequence[int]:

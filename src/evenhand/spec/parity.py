@@ -124,6 +124,19 @@ class Parity(Part):
         return next((form for form, is_so in forms.items() if is_so), None)
 
     @property
+    def beyond_scores(self) -> str | None:
+        """What it is about this form that mean scores of a model without D do not have; None where they have it."""
+        if self.compares_features:
+            return "is not about: it compares features"
+        if self.given_outcome:
+            return "with given_outcome=True is not about: it would need the propensities of groups and outcomes"
+        return (
+            "with released=True would hold twice: records stay, so that released segments are the original ones"
+            if (self.released)
+            else None
+        )
+
+    @property
     def smallest_bound(self) -> float:
         """The smallest of the bounds."""
         return float(min(each(self.bound)))

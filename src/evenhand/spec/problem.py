@@ -21,7 +21,7 @@ from evenhand.spec.by import By, each
 from evenhand.spec.cells import Learned
 from evenhand.spec.conditional import Conditional
 from evenhand.spec.csv_format import CsvFormat
-from evenhand.spec.distortion import Distortion
+from evenhand.spec.distortion import Distortion, Fixed
 from evenhand.spec.forbidden import Forbidden
 from evenhand.spec.parity import Parity
 from evenhand.spec.suppression import STRATEGIES, Suppression
@@ -36,7 +36,7 @@ LEAST_CONFIDENCE = 0.5
 
 Targets = Literal["observed", "all"]
 TieBreak = Annotated[Literal["least_change", "even"] | None, Nothing("none")]
-Suppress = Annotated[Literal["fixed", "alternating"] | None, Nothing("no")]
+Suppress = Annotated[Literal[True, "fixed", "alternating"] | None, Nothing("no")]
 Missing = Literal["error", "level"]
 
 
@@ -73,10 +73,12 @@ class Problem(Finding):
     tie_break : {"least_change", "even", None}
         Which of the equally useful mappings to choose: the one of least expected distortion and then least
         change, the one that spreads the expected distortion most evenly, or whatever the solver finds.
-    suppress_protected : {None, "fixed", "alternating"}
-        For data whose reader may not see D (section 3.2.2): P(x̂, ŷ | d, x, y) = p(ŷ|x̂) P(x̂ | d, x, y), so that the
-        released outcome depends on the released features alone. ``"fixed"`` keeps p(ŷ|x̂) at the table's own p(y|x), or
-        at ``conditional``; ``"alternating"`` improves it and the mapping in turns, to a local optimum.
+    suppress_protected : {None, True, "fixed", "alternating"}
+        For models that may not see D (section 3.2.2). True, where no feature can change: the parity bounds hold for the
+        table's own rates and for the mean scores of a model without D (eq. 9), given estimated propensities. Elsewhere
+        True is ``"fixed"``: P(x̂, ŷ | d, x, y) = p(ŷ|x̂) P(x̂ | d, x, y), so that the released outcome depends on the
+        released features alone, with p(ŷ|x̂) held at the table's own p(y|x), or at ``conditional``;
+        ``"alternating"`` improves it and the mapping in turns, to a local optimum.
     conditional : Conditional, dataframe or fitted classifier, optional
         With ``suppress_protected="fixed"``: the class probabilities p(ŷ|x̂) of a model that exists already. The mapping
         then bounds that model's mean score on the released features, and the utility is taken on the features alone.
@@ -178,6 +180,7 @@ class Problem(Finding):
         self._check_cells()
         self._check_favourable()
         self._check_confidence()
+        self._check_scored()
 
     @property
     def budgets(self) -> tuple[Budget, ...]:
@@ -223,7 +226,15 @@ class Problem(Finding):
     @property
     def suppression(self) -> Suppression:
         """Where p(ŷ|x̂) comes from, where the released outcome may depend on the released features alone."""
-        return STRATEGIES[self.suppress_protected](self.conditional)
+        chosen = self.suppress_protected
+        return STRATEGIES["fixed" if chosen is True and not self.records_stay else chosen](self.conditional)
+
+    @property
+    def records_stay(self) -> bool:
+        """Whether no feature can change: cells are learned, or every feature is fixed."""
+        rules = self.distortion.rules
+        moving = [name for name in self.features if not isinstance(rules.get(name, Fixed()), Fixed)]
+        return self.cells is not None or (self.distortion.function is None and not moving)
 
     @property
     def reads(self) -> str:
@@ -486,6 +497,22 @@ class Problem(Finding):
             raise SpecError(
                 'confidence does not cover suppress_protected="alternating", whose optima are local; write "fixed", or '
                 "leave out confidence"
+            )
+
+    def _check_scored(self) -> None:
+        """Refuse by name what has no mean score of a model without D that is linear in the mapping."""
+        if not self.suppression.scored:
+            return
+        for parity in self.parity:
+            if (form := parity.beyond_scores) is not None:
+                raise SpecError(
+                    f"suppress_protected=True bounds mean scores of a model without D, which {type(parity).__name__} "
+                    f"{form}; leave it out, or suppress_protected"
+                )
+        if self.confidence is not None:
+            raise SpecError(
+                "confidence does not cover suppress_protected=True: everybody is in every mean score, so that its "
+                "margins do not hold; leave out confidence, and hold the mapping against held-out people"
             )
 
 

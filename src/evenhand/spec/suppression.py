@@ -1,7 +1,8 @@
-"""Readers who may not see D: the released outcome depends on the released features alone (section 3.2.2).
+"""Readers who may not see D (section 3.2.2). A strategy says what follows for the program and for what is said.
 
-P(x̂, ŷ | d, x, y) = p(ŷ|x̂) P(x̂ | d, x, y). A strategy says where p(ŷ|x̂) comes from, and what follows from it for the
-program, for unseen combinations and for what is said.
+Where records stay, what a model without D makes of each group is linear in the mapping, and is bounded beside the
+table's own rates. Else the released outcome depends on the released features alone: P(x̂, ŷ | d, x, y) =
+p(ŷ|x̂) P(x̂ | d, x, y), and the strategy says where p(ŷ|x̂) comes from.
 """
 
 from __future__ import annotations
@@ -38,6 +39,14 @@ class Suppression:
     stated = False
     """Whether p(ŷ|x̂) is part of the statement."""
 
+    scored = False
+    """Whether mean scores of a model without D are bounded (eq. 9), beside the table's own rates."""
+
+    @property
+    def covers_unaware(self) -> bool:
+        """Whether bounds on the outcome cover a model that does not see D."""
+        return self.redraws or self.scored
+
     @property
     def utility_axes(self) -> str:
         """The axes on which Δ compares the tables: the features alone where p(ŷ|x̂) is not the table's own."""
@@ -54,6 +63,12 @@ class Suppression:
         ``released`` are the x̂ that a mapping releases, and its own p(ŷ|x̂) at them.
         """
         return None
+
+
+class Scored(Suppression):
+    """Records stay: mean scores of a model without D are propensity-weighted rates, and are bounded too."""
+
+    scored = True
 
 
 class Held(Suppression):
@@ -93,8 +108,9 @@ class Alternating(Suppression):
         return np.asarray(found)
 
 
-STRATEGIES: dict[str | None, Callable[[Conditional | None], Suppression]] = {
+STRATEGIES: dict[str | bool | None, Callable[[Conditional | None], Suppression]] = {
     None: Suppression,
+    True: Scored,
     "fixed": Held,
     "alternating": Alternating,
 }

@@ -321,7 +321,15 @@ Pieces = Callable[[], Iterable[Piece]]
 def sample_in_pieces(
     problem: Problem, size: int, pieces: Pieces, variables: Sequence[Variable], groups: Groups, *, text: bool
 ) -> Sample:
-    """Return what is learned from a table that comes in pieces: the same rows that would be chosen in memory.
+    """Return what is learned from a table that comes in pieces: the same rows that would be chosen in memory."""
+    known, alike, table = chosen_in_pieces(problem, size, pieces, variables, text=text)
+    return sample_of_rows(problem, known, groups, alike, table, text=text)
+
+
+def chosen_in_pieces(
+    problem: Problem, size: int, pieces: Pieces, variables: Sequence[Variable], *, text: bool
+) -> tuple[Looks, Alike, nw.DataFrame[Any]]:
+    """Return what the columns of a table hold, so many kinds of its rows, and one row of each kind.
 
     The pieces are read once; twice where later rows are of another kind than the first make believe.
     """
@@ -339,7 +347,7 @@ def sample_in_pieces(
         chosen = Smallest(size)
         for piece in pieces():
             chosen.add(alike_in(problem, known, variables, piece, text=text), piece.table)
-    return sample_of_rows(problem, known, groups, *chosen.rows, text=text)
+    return known, *chosen.rows
 
 
 def _kinds(known: Looks) -> list[Kind]:

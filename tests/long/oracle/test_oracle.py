@@ -2,11 +2,17 @@
 
 import numpy as np
 import pytest
-from families import random_events_problem, random_problem, random_problem_with_missing_groups
+from families import (
+    random_events_problem,
+    random_problem,
+    random_problem_with_missing_groups,
+    random_scored_problem,
+)
 from oracle import compare, ours
 from wide import random_wide_problem
 
 import evenhand as eh
+from evenhand.data.counts import with_propensities
 from evenhand.verifier import verify
 
 pytestmark = pytest.mark.whole
@@ -37,6 +43,27 @@ def test_agrees_with_the_dense_statement_over_learned_cells(first):
 def test_agrees_with_the_dense_statement_about_events(first):
     verdicts = [compare(seed, random_events_problem) for seed in range(first, first + BATCH)]
     assert verdicts.count("unsure") <= BATCH // 2
+
+
+@pytest.mark.parametrize("first", range(0, 200, BATCH))
+def test_agrees_with_the_dense_statement_about_models_without_protected_columns(first):
+    verdicts = [compare(seed, random_scored_problem) for seed in range(first, first + BATCH)]
+    assert verdicts.count("unsure") <= BATCH // 2
+
+
+@pytest.mark.parametrize("first", range(0, 200, BATCH))
+def test_proofs_about_models_without_protected_columns_stand(first, tmp_path):
+    for seed in range(first, first + BATCH):
+        problem, frame = random_scored_problem(np.random.default_rng(seed))
+        counts = with_propensities(eh.count(problem, frame))
+        found, path = ours(problem, counts), tmp_path / f"{seed}.json"
+        if isinstance(found, eh.InfeasibleError):
+            found = eh.diagnose(problem, counts)
+            if found.reason is not None and not found.stranded:
+                continue  # nothing is weighed where every cell that Δ needs would be emptied
+        found.proof(path)
+        report = verify(path)
+        assert report.stands, (seed, problem.parity, report.reason)
 
 
 @pytest.mark.parametrize("first", range(0, 120, BATCH))

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.counts import Counts
+from evenhand.errors import SpecError
 from evenhand.kernel import Kernel
 from evenhand.optimize.compile.choices import Choices, choices_of, outcome_choices
 from evenhand.optimize.compile.distortion import BudgetRows, budget_rows
@@ -29,7 +30,7 @@ from evenhand.optimize.compile.size import refuse_beyond_memory
 from evenhand.optimize.compile.utility import loss_from
 from evenhand.optimize.program import Program
 from evenhand.resources import heed
-from evenhand.spec import Comparisons, Problem, comparisons
+from evenhand.spec import Comparisons, Problem, all_comparisons
 
 __all__ = [
     "LEAST_OF_ALL",
@@ -103,7 +104,7 @@ def compile_again(like: Compiled | None, problem: Problem, counts: Counts) -> Co
     """Write a problem that differs in its parity bounds alone from one that is compiled, if any; all else is kept."""
     if like is None:
         return compile_problem(problem, counts)
-    compared = [comparisons(parity, counts) for parity in problem.parity]
+    compared = all_comparisons(problem, counts)
     moves, barred = without_unreachable(compared, counts, like.moves)
     if like.barred or barred:
         # Which outcomes are ruled out may hang on the bounds, and with them which moves there are.
@@ -135,12 +136,16 @@ def compile_outcomes(problem: Problem, counts: Counts, kernel: Kernel) -> Compil
 
 def barred_outcomes(problem: Problem, counts: Counts) -> list[list[Barring]]:
     """Return the lines that rule outcomes out altogether, in the order in which they do, also where nobody can move."""
-    compared = [comparisons(parity, counts) for parity in problem.parity]
+    compared = all_comparisons(problem, counts)
     return reachable(compared, counts, allowed_moves(problem, counts))[1]
 
 
 def _comparisons_and_moves(problem: Problem, counts: Counts) -> tuple[list[Comparisons], Moves, list[list[Barring]]]:
-    compared = [comparisons(parity, counts) for parity in problem.parity]
+    if problem.suppression.scored and counts.propensities is None:
+        raise SpecError(
+            "suppress_protected=True bounds mean scores, for which these counts have no propensities; fit the table"
+        )
+    compared = all_comparisons(problem, counts)
     return compared, *without_unreachable(compared, counts, allowed_moves(problem, counts))
 
 

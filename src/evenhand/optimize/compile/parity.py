@@ -185,9 +185,12 @@ Terms = tuple[Cells, Cells, Numbers, Numbers]
 def _terms(rates: _Rates, line: tuple[Numbers, Numbers, Numbers]) -> Terms:
     """Write ``on_p·p + on_q·q ≤ limit`` over the rates: rows, columns, values and right-hand sides."""
     part, (on_p, on_q, limit) = rates.part, line
+    # What is added to the rates is known, and goes to the right.
+    limit = limit - on_p * part.shifts[part.population, part.event]
     row, start = np.arange(len(part)), rates.start(part.population)
     own = rates.of_events(row, start, part.event, on_p)
     if not part.against_target:
+        limit = limit - on_q * part.shifts[part.against, part.event]
         return *_joined(own, rates.of_events(row, rates.start(part.against), part.event, on_q)), limit
     right = limit - on_q * part.target
     if np.all(part.segment == EVERYWHERE):
@@ -214,14 +217,14 @@ def _against_least(rates: _Rates, first_m: int) -> tuple[_Block, int]:
     def over(on_p: Numbers, on_q: Numbers) -> Entries:
         return _joined(rates.of_events(row, start, event, on_p), (row, least, on_q))
 
-    one, zero = np.ones(size), np.zeros(size)
+    one, added = np.ones(size), part.shifts[part.population[at], event]
     above, below, slope = over(found.on_p, found.on_q), over(-one, one), over(found.slope[0], found.slope[1])
     block = _Block(
         size=2 * size,
         matrix=_joined(above, (below[0] + size, *below[1:])),
-        limit=np.concatenate([found.limit, zero]),
+        limit=np.concatenate([found.limit - found.on_p * added, added]),
         slope=slope,
-        slope_limit=np.concatenate([found.slope[2], zero]),
+        slope_limit=np.concatenate([found.slope[2] - found.slope[0] * added, 0.0 * added]),
         entry=np.concatenate([at, np.full(size, LEAST_OF_ALL)]),
         line=np.zeros(2 * size, dtype=np.int64),
         auxiliary=np.concatenate([least, least]),
@@ -365,7 +368,7 @@ def _barred_outcomes(
     for i, part in enumerate(compared):
         if part.within_released or part.events.free:
             continue
-        reachable = (part.weights @ reaches @ part.events.members.T) > 0
+        reachable = part.rates(reaches) > 0
         target = part.against == AGAINST_TARGET
         empty = np.where(target, part.target == 0, ~reachable[np.where(target, 0, part.against), part.event])
         own = ~target & ~reachable[part.population, part.event]
