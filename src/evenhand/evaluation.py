@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from evenhand import check, engines, tables
@@ -34,7 +35,7 @@ from evenhand.findings.theory.rates import share
 from evenhand.kernel.achieved import achieved
 from evenhand.kernel.strangers import Policy
 from evenhand.mapping import Mapping, Path
-from evenhand.render.section import Note
+from evenhand.render.section import Note, Section
 from evenhand.resources import Progress
 from evenhand.tables import Frame
 from evenhand.tables.transforming import Missing, Transformer
@@ -87,7 +88,8 @@ def audit(
         more = () if new is None else (new,)
         scores = _scores(mapping, mapping.counts, "typical")
         fitted = mapping.problem, mapping.counts, mapping.kernel, mapping.achieved
-        return findings.audit(*fitted, covered, scores, more=more)
+        found = findings.audit(*fitted, covered, scores, more=more)
+        return found if mapping.suppression is None else replace(found, sections=_with_unaware(mapping, found.sections))
     table, weighting = engines.weighting_in([mapping.problem], table, weights, frequencies)
     engines.refuse_mistaken(table, mapping.problem.csv, weighting)
     met = _met(mapping, table, weighting, missing, progress, unseen)
@@ -340,6 +342,13 @@ def _given_away(mapping: Mapping, table: AnyTable, mode: Transformer) -> str | N
     given = engines.opened(table, mapping.problem.csv, MOST_ROWS)
     passed = [name for name in given.table.columns if name not in mapping.problem.columns]
     return given_away_words(giving_away(mode, given.table, passed, text=given.text))
+
+
+def _with_unaware(mapping: Mapping, sections: tuple[Section, ...]) -> tuple[Section, ...]:
+    """Return the sections of an audit with that of a model without D, after the bounds."""
+    assert mapping.suppression is not None
+    place = 1 + max((at for at, section in enumerate(sections) if section.key == "bounds"), default=len(sections) - 1)
+    return (*sections[:place], *mapping.suppression.sections, *sections[place:])
 
 
 def _scores(mapping: Mapping, people: Counts, policy: Policy) -> tuple[Numbers, Numbers]:

@@ -141,6 +141,10 @@ def fit_counted(
     report: Progress,
 ) -> Mapping:
     """Fit to the counts of a table, with confidence where the problem asks for it: its folds need the table itself."""
+    if problem.suppression.scored:
+        from evenhand.suppression import fit_unaware
+
+        return fit_unaware(problem, counts, frame, weighting, clock, report)
     if problem.confidence is None:
         return optimal(problem, counts, clock, report)
     # Few ask for it.

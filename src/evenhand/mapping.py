@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from evenhand.findings.new_people import Realised
     from evenhand.findings.prices import Prices
     from evenhand.findings.theory import Theory
+    from evenhand.findings.unaware import UnawareScores
     from evenhand.render.chart import Picture
     from evenhand.render.section import Note, Section
     from evenhand.resources import Progress
@@ -68,7 +69,8 @@ class Mapping(Finding):
     """A randomized mapping P(x̂, ŷ | d, x, y), with the table it was fitted on and its certificate.
 
     Made by :func:`evenhand.fit` or :meth:`load`. ``assurance`` says what a problem's ``confidence`` promises of the
-    population, and with which margins; None where none was asked for. ``fitted_by`` is the command line that fitted
+    population, and with which margins; None where none was asked for. ``suppression`` has the mean scores of a model
+    that does not see the protected columns, where they are bounded. ``fitted_by`` is the command line that fitted
     it, without where it wrote to; None where it was fitted from Python.
 
     Examples
@@ -89,6 +91,7 @@ class Mapping(Finding):
     multipliers: Multipliers
     certificate: Certificate
     assurance: Assurance | None = None
+    suppression: UnawareScores | None = None
     fitted_by: str | None = None
 
     @property

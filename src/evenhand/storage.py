@@ -32,6 +32,7 @@ from evenhand.errors import EvenhandError, StorageError
 from evenhand.files import content_of, replace_file
 from evenhand.findings.assurance import Assurance
 from evenhand.findings.naming import source_codes
+from evenhand.findings.unaware import UnawareScores
 from evenhand.kernel import Kernel
 from evenhand.mapping import Mapping
 from evenhand.optimize.certificate import bounding, certify
@@ -45,7 +46,18 @@ from evenhand.tolerances import CONTRADICTION, ROW_TOLERANCE, SAME_WEIGHT
 
 FORMAT = "evenhand-mapping"
 VERSION = 1
-KEYS = {"format", "version", "problem", "domain", "claims", "assurance", "propensities", "fitted_by", "sha256"}
+KEYS = {
+    "format",
+    "version",
+    "problem",
+    "domain",
+    "claims",
+    "assurance",
+    "propensities",
+    "suppression",
+    "fitted_by",
+    "sha256",
+}
 
 INTEGERS = ("counts.d", "counts.x", "counts.y", "counts.cell_people", "kernel.starts", "kernel.targets")
 REALS = (
@@ -72,6 +84,7 @@ class Stored:
     multipliers: Multipliers
     claims: dict[str, Any]
     assurance: Assurance | None = None
+    suppression: UnawareScores | None = None
     fitted_by: str | None = None
 
 
@@ -88,6 +101,7 @@ def save(mapping: Mapping, path: str | os.PathLike[str]) -> None:
         "claims": mapping.certificate.as_dict(),
         "assurance": None if mapping.assurance is None else mapping.assurance.described(),
         "propensities": None if known is None else known.described(),
+        "suppression": None if mapping.suppression is None else mapping.suppression.described(),
         "fitted_by": mapping.fitted_by,
     }
     signed = document | {"sha256": _digest(document, arrays)}
@@ -125,7 +139,7 @@ def load(path: str | os.PathLike[str]) -> Mapping:
             f"objective of {certificate.objective:.9g}"
         )
     given = stored.problem, stored.counts, stored.kernel, stored.multipliers
-    return Mapping(*given, certificate, promised, stored.fitted_by)
+    return Mapping(*given, certificate, promised, stored.suppression, stored.fitted_by)
 
 
 def fingerprint(problem: Problem, counts: Counts, kernel: Kernel) -> str:
@@ -353,7 +367,11 @@ def _assemble(document: dict[str, Any], arrays: Arrays) -> Stored:
     fitted_by = document["fitted_by"]
     if not isinstance(fitted_by, str | None):
         raise StorageError(f"the command that fitted it cannot be {fitted_by!r}")
-    return Stored(problem, counts, kernel, multipliers, claims, assurance, fitted_by)
+    told = document["suppression"]
+    if told is not None and not problem.suppression.scored:
+        raise StorageError("mean scores are there only where they are bounded")
+    suppression = None if told is None else UnawareScores.read(counts, kernel, told)
+    return Stored(problem, counts, kernel, multipliers, claims, assurance, suppression, fitted_by)
 
 
 def _read_counts(domain: Domain, arrays: Arrays) -> Counts:

@@ -9,6 +9,7 @@ from evenhand.engines.counting import (
     profiled_rows,
     refuse_mistaken,
     rows_in_memory,
+    unaware_people,
     weighting_in,
 )
 from evenhand.engines.expanding import Expanded, expand_file
@@ -55,6 +56,7 @@ __all__ = [
     "split_file",
     "transform_file",
     "transform_spark",
+    "unaware_people",
     "weighting_in",
     "write_query",
 ]

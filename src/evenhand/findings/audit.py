@@ -367,7 +367,7 @@ def _readers(problem: Problem, measured: Achieved) -> Iterator[Note]:
                 key = "caveat.blind_features" if problem.blind else "caveat.features"
                 yield Note(key, {"columns": " × ".join(columns)})
     else:
-        yield Note("caveat.models_without")
+        yield Note("caveat.unaware" if problem.suppression.scored else "caveat.models_without")
     if problem.conditional is not None:
         yield Note("caveat.given_model")
     if problem.blind:

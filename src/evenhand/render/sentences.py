@@ -249,6 +249,31 @@ SENTENCES: dict[str, str] = {
     "caveat.given_model": (
         "p(ŷ|x̂) is that of a given model: what is bounded is that model's mean score on the released features"
     ),
+    "caveat.unaware": (
+        "the bounds cover a model that sees the protected columns, and one that sees the features alone; a model that "
+        "reads any other column is not covered"
+    ),
+    # A model that does not see the protected columns.
+    "unaware.certified": (
+        "certified: the table's own rates, and the propensity-weighted rates of a model without {protected}, given "
+        "these propensities"
+    ),
+    "unaware.learned": (
+        "propensities are estimated out of fold by {learner} from the problem's features, and agree with the cells' "
+        "counts"
+    ),
+    "unaware.counted": "propensities are the table's own p(d|x)",
+    "unaware.predicted": "the features predict {protected} with an AUC of up to {auc:.2f}",
+    "unaware.cross_validated": (
+        "cross-validated, not certified: mean scores of {learner}, trained without the protected columns on the "
+        "expected release, of people whom it did not see; after {corrections} {corrections:correction|corrections}"
+    ),
+    "unaware.not_cross_validated": (
+        "no model was cross-validated, and nothing was corrected: hold a model's own mean scores against the bounds"
+    ),
+    "unaware.outside": (
+        "the promise covers a model of the problem's features; these columns of the table are not covered: {columns}"
+    ),
     "caveat.blind": (
         "the mapping is the same for every group, and apply mode needs no protected column; it then averages over "
         "p(y|x) instead of p(y|x,d), so that mean scores are those of the audit's table of scores, not exactly the "
@@ -1064,6 +1089,7 @@ TITLES: dict[str, str] = {
     "certificate": "What it cost, and how sure that is",
     "scores": "Mean score of a model of the released data, if it sees the protected columns or not",
     "coverage": "Missing and unseen",
+    "unaware": "Mean scores of a model that does not see {protected}",
     "assurance": "Whether the bounds hold in the population, at a confidence of {confidence:g}",
     "advantage": "Telling the group from the outcome (section 3.3)",
     "applying": "Distortion at apply time (section 3.4)",
@@ -1247,6 +1273,9 @@ HEADINGS: dict[str, str] = {
     "max_violation": "Largest violation",
     "seeing_protected": "Sees them",
     "not_seeing_protected": "Does not",
+    "cross_validated": "Cross-validated",
+    "standard_error": "Standard error",
+    "auc": "AUC",
 }
 """The headings of columns and facts that are not their names."""
 

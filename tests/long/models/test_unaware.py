@@ -165,3 +165,56 @@ def test_small_combinations_are_drawn_towards_a_classifier():
         np.abs(own / counts.weight - 0.5).mean() > np.abs(counts.propensities.sums / counts.weight - 0.5).mean() + 0.03
     )
     assert eh.fit(problem, frame).certificate.status == "optimal"
+
+
+def scored_apart(mapping, frame, new):
+    """How far apart new people's mean scores are, by a model without the group of the expected release."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    def seen(table):
+        return table[["a", "b", "town"]].assign(town=table["town"].astype("category"))
+
+    expected = mapping.expand(frame)
+    learner = HistGradientBoostingClassifier(categorical_features="from_dtype", early_stopping=False)
+    learner.fit(seen(expected), expected["y"], sample_weight=expected["weight"])
+    scores = learner.predict_proba(seen(new))[:, 1]
+    rates = [scores[new["d"] == group].mean() for group in "fm"]
+    return max(rates) / min(rates) - 1
+
+
+def test_a_model_without_the_group_is_near_the_bound_on_new_people():
+    frame, new = world(6000, 10), world(20_000, 100)
+    mapping, plain = (eh.fit(stated(suppress_protected=how), frame) for how in (True, None))
+    assert mapping.certificate.status == "optimal"
+    assert mapping.achieved.max_violation <= 1e-9
+    assert scored_apart(plain, frame, new) > 0.3
+    assert scored_apart(mapping, frame, new) < 0.1
+
+
+def test_corrections_bring_new_people_nearer_to_the_bound(monkeypatch):
+    found = []
+    for number in (0, 3):
+        monkeypatch.setattr("evenhand.suppression.CORRECTIONS", number)
+        fitted = [
+            (eh.fit(stated(cells=eh.Leaves(12, at_least=20)), t), t) for t in (world(2000, s) for s in (14, 15, 16))
+        ]
+        assert number or not any(mapping.suppression.corrections for mapping, _ in fitted)
+        found.append(np.mean([scored_apart(*each, world(20_000, 104 + at)) for at, each in enumerate(fitted)]))
+    assert all(mapping.suppression.corrections for mapping, _ in fitted)
+    assert found[1] < 0.85 * found[0]
+
+
+def test_what_is_cross_validated_is_kept_and_told(tmp_path):
+    frame = world(2000, 14).assign(note="x")
+    mapping = eh.fit(stated(cells=eh.Leaves(12, at_least=20)), frame)
+    told = mapping.suppression
+    assert told.outside == ("note",)
+    assert np.abs(told.frame["residual"]).max() < 4 * told.frame["standard_error"].max()
+    assert told.scores.sum(axis=1) == pytest.approx([1, 1])
+    mapping.save(tmp_path / "mapping.evenhand")
+    again = eh.Mapping.load(tmp_path / "mapping.evenhand").suppression
+    assert again.frame.equals(told.frame)
+    assert [section.key for section in mapping.audit().sections].count("unaware") == 1
+    words = str(told)
+    assert "cross-validated, not certified" in words
+    assert "proved" not in words

@@ -525,7 +525,7 @@ def uncovered(problem: Problem, *, sees_groups: bool, drawn: bool) -> Iterator[s
     """
     of_features = [parity for parity in problem.parity if parity.compares_features]
     of_outcomes = len(of_features) < len(problem.parity) or not of_features
-    if of_outcomes and not sees_groups and not problem.suppression.redraws:
+    if of_outcomes and not sees_groups and not problem.suppression.covers_unaware:
         beside = any(not _left_out(problem, parity) for parity in of_features)
         yield UNSEEN_BESIDE_FEATURES if beside else UNSEEN_GROUPS
     for parity in of_features:
@@ -538,7 +538,7 @@ def _lacks(problem: Problem, parity: Parity, sees_groups: bool, drawn: bool) -> 
     """Yield why a bound on features does not cover a model's decisions, each with what to write instead."""
     if sees_groups:
         # Without the group, bounds on the outcome would in turn cover nothing.
-        both = any(not each.compares_features for each in problem.parity) and not problem.suppression.redraws
+        both = any(not each.compares_features for each in problem.parity) and not problem.suppression.covers_unaware
         advice = 'drop_protected=True, and suppress_protected="fixed" in the problem' if both else "drop_protected=True"
         yield "the estimator sees the protected columns too", advice
     if not drawn:
