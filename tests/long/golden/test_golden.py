@@ -39,7 +39,7 @@ COMMANDS = {
 }
 # What differs between runs, machines and versions.
 VOLATILE = re.compile(r"seconds|sha256|digest|bytes|version|written_at|created|time|platform|checksum")
-DIGEST = re.compile(r"[0-9a-f]{12,}")
+DIGEST = re.compile(r"\b[0-9a-f]{12,}\b")
 NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e-?\d+)?")
 RELATIVE, ABSOLUTE = 1e-5, 1e-7
 # Problems whose words differ from those of others.
@@ -76,7 +76,7 @@ def settled(value):
     if isinstance(value, list):
         return [settled(each) for each in value]
     if isinstance(value, str):
-        return "…" if DIGEST.fullmatch(value) else PLACE.sub("…", value)
+        return DIGEST.sub("…", PLACE.sub("…", value))
     return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
