@@ -361,11 +361,18 @@ def _reported(given: _Material) -> Iterator[Fact]:
     yield Fact("mapping", named)
     yield Fact("written_by", Note("brief.version", {"evenhand": __version__}))
     numbers: dict[str, Any] = {
-        "mapping_sha256": source.sha256, "outcome": m.problem.outcome, "bounded_on": bounded_on(m),
-        "people": counts.people, "weight": float(counts.weight.sum()), "weighed": counts.weighed,
-        "groups": len(m.groups), "cells": len(counts), "hide_below": m.shown.hide_below, "groups_hidden": int((~m.shown.groups).sum()),
+        "mapping_sha256": source.sha256,
+        "outcome": m.problem.outcome,
+        "bounded_on": bounded_on(m),
+        "people": counts.people,
+        "weight": float(counts.weight.sum()),
+        "weighed": counts.weighed,
+        "groups": len(m.groups),
+        "cells": len(counts),
+        "hide_below": m.shown.hide_below,
+        "groups_hidden": int((~m.shown.groups).sum()),
         "cells_hidden": int((~m.shown.cells).sum()),
-    }  # fmt: skip
+    }
     yield from (Fact(name, value, detail=True) for name, value in numbers.items())
 
 
