@@ -273,8 +273,8 @@ def test_each_library_has_one_home():
         "rich": {"cli", "render"},
     }
     homes |= {frame: {"tables", "datasets"} for frame in FRAMES}
-    # DuckDB hands its batches over as Arrow's.
-    homes["pyarrow"] = {"tables", "engines"}
+    # Batches of Parquet files are Arrow's, those of CSV files pandas'.
+    homes["pyarrow"] = homes["pandas"] = {"tables", "datasets", "engines"}
     for path in modules():
         for top in {name.split(".")[0] for name, for_types in imports(path) if not for_types}:
             assert room(path) in homes.get(top, {room(path)}), f"{path} imports {top}"

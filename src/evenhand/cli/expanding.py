@@ -125,10 +125,10 @@ def _uses(weight_column: str) -> list[str]:
 def _show_done(mode: Transformer, done: Expanded, weight_column: str, passed: list[str]) -> None:
     column = done.options["weights"] or done.options["frequencies"]
     of = "the number of rows" if column is None else f"the sum of {column}"
-    through = f"{some_of(passed)}: unchanged, rows that differ there are not merged, and {NOTHING_BOUNDS_THEM}"
+    through = f"{some_of(passed)}: unchanged, and {NOTHING_BOUNDS_THEM}"
     pairs: list[tuple[str, Any]] = [
         ("Rows read", f"{done.rows:,}"),
-        ("Rows written", f"{done.results:,}, no two of them equal"),
+        ("Rows written", f"{done.results:,}, one for each possible result of a row"),
         ("Weights", f"{done.weight:,.12g} in all, {of}, in the column {weight_column}"),
         *([("Unseen", mode.unseen_words(done.unseen, done.typical))] if done.unseen else []),
         *([("Missing", f"{done.missing:,} of these, for a value that is missing")] if done.missing else []),

@@ -140,11 +140,11 @@ def impact_on(mode: Transformer, rows: Rows, selected: int, columns: Sequence[st
     if rows.together:
         # The rows of a frame are looked at where they are read, where each of them has its place.
         axes = dict.fromkeys((domain.d, *mode.reads))
-        tables.refuse_gaps(axes, rows.table, rows.where, people=rows.people, text=rows.text)
+        tables.refuse_gaps(axes, rows.table, rows.where, people=rows.people)
     nowhere = np.zeros(len(rows.weight), dtype=np.int64)
     # All of them in one cell: weights are checked there, and whether all are one is known of it.
     everybody = Counts.of(domain, nowhere, nowhere, nowhere, rows.weight, rows.people, rows.squares)
-    located = locate(mode, rows.table, text=rows.text)
+    located = locate(mode, rows.table)
     _, y = located.own()
     before = (y == selected).astype(float)
     _, to_y = domain.split_xy(mode.kernel.targets)
@@ -181,7 +181,7 @@ def _notes(kept: str, typical: str, strange: str, then: str) -> Iterator[str]:
 
 
 def _codes(variable: Variable, rows: Rows) -> Cells:
-    found = tables.levels_in(variable, rows.table, text=rows.text)
+    found = tables.levels_in(variable, rows.table)
     return np.asarray(found.level[found.codes])
 
 

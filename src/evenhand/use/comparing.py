@@ -309,15 +309,16 @@ def _read(
 ) -> _Met:
     """Take the people of a table; those of an outcome or a group that the second mapping does not know are left out."""
     engines.refuse_mistaken(table, b.problem.csv, weighting)
-    given = engines.opened(table, b.problem.csv)
-    counted = tables.weights_of(b.problem.columns, given.table, weighting)
-    weight = np.ones(len(given.table)) if counted is None else counted
+    read = engines.read_as((*a.counts.domain.variables, *b.counts.domain.variables))
+    given = engines.opened(table, b.problem.csv, columns=read)
+    counted = tables.weights_of(b.problem.columns, given, weighting)
+    weight = np.ones(len(given)) if counted is None else counted
     each = np.ones(len(weight)) if weighting is None else weighting.people(weight)
     if not len(weight):
         raise DataError("the table has no rows")
     modes = [each.release_mode.with_missing(missing) for each in (a, b)]
-    located = [locate(mode, given.table, text=given.text) for mode in modes]
-    d, new = tables.cells(domain_with(b.counts.domain, missing).d, given.table, text=given.text)
+    located = [locate(mode, given) for mode in modes]
+    d, new = tables.cells(domain_with(b.counts.domain, missing).d, given)
     x, y = located[1].own()
     other = located[0].own()[1]
     kept = np.flatnonzero(~new & (y != NO_LEVEL) & (other != NO_LEVEL) & (weight > 0))

@@ -21,7 +21,7 @@ from evenhand import check, tables
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
 from evenhand.data.weighting import Weighting
-from evenhand.engines import AnyTable, distinct_rows, is_path, opened, read_file, refuse_mistaken, weighting_in
+from evenhand.engines import AnyTable, columns_in, distinct_rows, is_path, read_file, refuse_mistaken, weighting_in
 from evenhand.errors import DataError, EvenhandError, SpecError, StorageError
 from evenhand.files import content_of, replace_file, together
 from evenhand.findings.bounds import said_bound
@@ -203,7 +203,7 @@ def report_on(
             refuse_mistaken(people, mapping.problem.csv, weighting)
             fitted = _fitted(mapping, people, weighting, checked, model, sees_protected, missing, settings)
             used = {*mapping.problem.columns, None if weighting is None else weighting.column}
-            columns = opened(people, mapping.problem.csv).table.columns
+            columns = columns_in(people, mapping.problem.csv)[1]
             other_columns = tuple(str(column) for column in columns if column not in used)
         traced = _traced(mapping, solved if trace else None, lambda stage, share: tell(stage, 0.1 + 0.5 * share))
         tell("summarising", 0.65)
