@@ -14,10 +14,12 @@ from evenhand.arrays import Numbers
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Value
 from evenhand.data.weighting import Unit
-from evenhand.findings.bounds import Constraint
+from evenhand.findings.bounds import Constraint, constraints
 from evenhand.findings.prices import Prices
+from evenhand.findings.subject import Subject
 from evenhand.kernel.achieved import BudgetAchieved
-from evenhand.render.section import Note
+from evenhand.render.numbers import people as expected_people
+from evenhand.render.section import Column, Kind, Note, Table
 from evenhand.spec import AGAINST_TARGET
 from evenhand.tolerances import ROUNDING, SAME_PRICE
 
@@ -29,6 +31,14 @@ STAYS = 0.5
 
 ALL = 0.995
 """A share from which on it is all, to rounding."""
+
+FEWER = 0.8
+"""A looser bound is told of where at most this share of the people change."""
+
+DRIVERS: dict[str, Kind] = {
+    "who": "text", "people": "people", "weight": "weight", "share": "rate", "outcome": "text", "before": "rate",
+    "after": "rate", "bound": "text",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -169,3 +179,57 @@ def _worth(price: Numbers, bound: Numbers) -> float:
     # A price that is not known is none; a bound that is infinite costs nothing.
     known = np.nan_to_num(price) > ROUNDING
     return ROOM * float((price[known] * bound[known]).sum())
+
+
+@dataclass(frozen=True)
+class Looser:
+    """A point of the frontier at which bounds are looser, as it is said, and which share of the people change there."""
+
+    said: Note
+    changed: float
+
+
+def cost_notes(m: Subject, found: Prices | None, objective: float, looser: Sequence[Looser]) -> Iterator[Note]:
+    """Yield for each constraint what drives the cost, and what a little more room would save.
+
+    ``looser`` are points of the frontier, the nearest first.
+    """
+    if found is None:
+        yield Note("cost.not_convex")
+        return
+    compared = constraints(m.counts, m.achieved.parity)
+    named = list(drivers(m.counts, compared, found))
+    yield from (driver.note if m.shown.may_name(driver.about) else Note("cost.too_few") for driver in named)
+    if not named:
+        unknown = any(np.isnan(price).any() for price in (*found.comparisons, *found.cells))
+        yield Note("cost.unknown") if unknown else _without_price(m, objective, looser)
+    yield from room(found, compared, m.achieved.budgets, objective).notes()
+
+
+def drivers_table(m: Subject, found: Prices) -> Table:
+    """Return whose comparisons cost most, a row for each constraint that costs anything."""
+    named = list(drivers(m.counts, constraints(m.counts, m.achieved.parity), found))
+    rows = tuple(tuple(getattr(each, name) for name in DRIVERS) for each in named)
+    columns = tuple(Column(name, kind) for name, kind in DRIVERS.items())
+    return Table("drivers", columns, rows, tuple((each.about,) for each in named), most=0)
+
+
+def _without_price(m: Subject, objective: float, looser: Sequence[Looser]) -> Note:
+    """Return what bounds cost whose prices are zero: changes of people, by which no utility is lost."""
+    if objective > ROUNDING:
+        return Note("cost.not_parity")
+    # Where D is suppressed everybody's outcome is drawn anew, whatever is bounded.
+    suppressed = m.problem.suppression.redraws
+    changed = m.achieved.features_changed if suppressed else m.achieved.changed
+    share = float(m.counts.probability @ changed)
+    if share <= ROUNDING:
+        return Note("cost.free_of_features" if suppressed else "cost.free")
+    everybody = float(m.counts.weight.sum())
+    spared = next((each for each in looser if each.changed <= FEWER * share), None)
+    features = Note("cost.in_features") if suppressed else None
+    fields = {"number": expected_people(share * everybody), "unit": m.unit, "features": features, "fewer": None}
+    if spared is not None:
+        fewer = spared.changed * everybody
+        number = expected_people(fewer) if fewer >= 1 else Note("cost.nearly_nobody")
+        fields["fewer"] = Note("cost.fewer", {"with": spared.said, "number": number})
+    return Note("cost.changes_alone", fields)

@@ -7,7 +7,7 @@ from fits import shared_fit
 
 import evenhand as eh
 from evenhand.findings.bounds import constraints
-from evenhand.findings.driving import ROOM, drivers, room
+from evenhand.findings.cost import ROOM, drivers, room
 from evenhand.render.sentences import sentence
 
 

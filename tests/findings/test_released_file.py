@@ -1,4 +1,4 @@
-"""One released file on the page: what its manifest says, of this mapping and these bytes alone."""
+"""One released file in a report: what its manifest says, of this mapping and these bytes alone."""
 
 import json
 import re
@@ -8,16 +8,27 @@ from pathlib import Path
 import numpy as np
 import pytest
 from families import small_frame, small_problem
-from reports import HOSTILE, hostile_frame, hostile_mapping, leaves_frame, leaves_mapping, signed_release, small_release
+from reports import (
+    HOSTILE,
+    hostile_frame,
+    hostile_mapping,
+    leaves_frame,
+    leaves_mapping,
+    numbers_of,
+    said_in,
+    signed_release,
+    small_release,
+)
 
 import evenhand as eh
 from evenhand.cli.exits import Exit, code_of
 from evenhand.data.domain import in_words
 from evenhand.engines import read_file
 from evenhand.errors import VerificationError
-from evenhand.findings.discretion import Discretion
+from evenhand.findings.discretion import Discretion, discreet
 from evenhand.findings.document import signed
-from evenhand.report.this_file import this_file
+from evenhand.findings.released_file import released_file
+from evenhand.findings.subject import Subject
 
 
 def shown(mapping, manifest, **options):
@@ -32,34 +43,34 @@ def released(tmp_path_factory):
 def test_the_file_is_named_with_its_rates_and_its_verdict(released):
     mapping, manifest = released
     report = shown(mapping, manifest, hide_below=0)
-    found, stated = report.summary["this_file"], eh.Manifest.load(manifest)
-    assert (found["name"], found["kept"]) == ("out.csv", stated.kept)
-    assert found["rates"] == json.loads(json.dumps(list(stated.realised["rates"])))
-    assert found["verdict"].startswith(
+    document, stated = numbers_of(report), eh.Manifest.load(manifest)
+    found, answer = document["file"], document["report"]["this_file"]
+    assert found["kept"] == stated.kept
+    assert found["rates_in_the_file"] == json.loads(json.dumps(list(stated.realised["rates"])))
+    assert said_in(found)[0].startswith(
         "out.csv: every parity constraint holds" if stated.kept else "out.csv: this file"
     )
-    (answer,) = [part for part in report.summary["brief"] if part["key"] == "file"]
     assert answer["answer"] == ("yes" if stated.kept else "no") + ": out.csv"
-    verdict = "Every parity constraint holds; tightest" if stated.kept else "It violates one parity constraint; worst"
-    assert answer["words"][0].startswith(f"{verdict}: relative difference 0.")
-    assert "its rows and rates were counted again" in answer["words"][-1]
+    verdict = "Every parity constraint holds; tightest" if stated.kept else "It violates 1 parity constraint; worst"
+    assert said_in(answer)[0].startswith(f"{verdict}: relative difference 0.")
+    assert "its rows and rates were counted again" in said_in(answer)[-1]
     assert stated.output.sha256 in report.html
 
 
 def test_who_signed_is_on_the_first_screen(released):
     mapping, manifest = released
     report = shown(mapping, manifest)
-    pairs = {pair["heading"]: pair["text"] for pair in report.summary["sign_off"]}
-    assert pairs["Signed off by"] == "A. Byron"
-    assert pairs["Why this bound"] in report.html.split("</header>")[0]
-    assert eh.report_on(mapping, trace=False).summary["sign_off"] is None
+    signed = numbers_of(report)["report"]["sign_off"]
+    assert signed["signed_off_by"] == "A. Byron"
+    assert signed["why_this_bound"] in report.html.split("</header>")[0]
+    assert "sign_off" not in numbers_of(eh.report_on(mapping, trace=False))["report"]
 
 
 def test_small_groups_are_not_named(released):
     mapping, manifest = released
-    hidden = json.dumps(shown(mapping, manifest, hide_below=20).summary["this_file"])
+    hidden = json.dumps(numbers_of(shown(mapping, manifest, hide_below=20))["file"])
     assert "small" not in hidden
-    assert "small" in json.dumps(shown(mapping, manifest, hide_below=0).summary["this_file"])
+    assert "small" in json.dumps(numbers_of(shown(mapping, manifest, hide_below=0))["file"])
 
 
 def test_survey_weights_do_not_make_few_people_many(released):
@@ -69,9 +80,10 @@ def test_survey_weights_do_not_make_few_people_many(released):
     heavier = [{**row, "weight": 50 * row["weight"]} for row in manifest.realised["rates"]]
     other = replace(fitted, realised={**manifest.realised, "rates": heavier})
     for each, groups in ((manifest, 2), (fitted, 2), (other, 0)):
-        shown = Discretion(mapping.counts, 20)
-        found = this_file(each, mapping.problem, shown, "", features_move=False, outcome_moves=True)
-        assert len({str(row["group"]) for row in found["rates"]}) == groups
+        judge = Discretion(mapping.counts, 20)
+        subject = Subject(mapping.problem, mapping.counts, mapping.kernel, mapping.achieved, judge)
+        (found,) = discreet([released_file(subject, each)], judge)
+        assert len(set(map(str, found.table("rates_in_the_file").values("group")))) == groups
 
 
 @pytest.mark.slow
@@ -81,11 +93,11 @@ def test_a_group_of_few_people_in_another_file_is_not_shown(tmp_path):
     mapping, manifest = signed_release(hostile_mapping(), frame.drop(few), tmp_path)
     table = tmp_path / "people.csv"
     for hide_below, groups in ((0, {"a & b", HOSTILE, "small", "small too"}), (20, {HOSTILE})):
-        found = shown(mapping, manifest, frame=table, hide_below=hide_below).summary
-        for rows in (found["this_file"]["rates"], found["models"]["fitted"]["rows"]):
+        found = numbers_of(shown(mapping, manifest, frame=table, hide_below=hide_below))
+        for rows in (found["file"]["rates_in_the_file"], found["decisions"]["fitted_model"]):
             assert {row["group"]["<b>group</b>"] for row in rows} == groups
-        assert ("a & b" in json.dumps(found["this_file"])) == ("a & b" in groups)
-    assert any(note.startswith("3 of 4 groups are not shown") for note in found["this_file"]["notes"])
+        assert ("a & b" in json.dumps(found["file"])) == ("a & b" in groups)
+    assert any(note.startswith("6 of 8 rows are not shown") for note in said_in(found["file"]))
 
 
 def test_a_manifest_of_another_mapping_is_refused(released):
@@ -124,7 +136,7 @@ def test_rates_are_counted_again_and_one_that_is_forged_is_named(tmp_path, which
     with pytest.raises(VerificationError, match=re.escape(named)):
         eh.report_on(mapping, manifest=forged(manifest, tmp_path, **{which: 0.5}))
     with pytest.raises(VerificationError, match=re.escape(named)):
-        eh.evidence(mapping, tmp_path / "evidence", manifest=forged(manifest, tmp_path, **{which: 0.5}))
+        eh.bundle(mapping, tmp_path / "bundle", manifest=forged(manifest, tmp_path, **{which: 0.5}))
 
 
 @pytest.mark.slow
@@ -135,23 +147,24 @@ def test_the_model_learns_from_the_very_file(tmp_path):
     done = mapping.release(tmp_path / "people.csv", to=tmp_path / "out.csv", draw="independent", seed=3)
     manifest = eh.manifest_of(mapping, done, tmp_path / "m.mapping").save()
     problem, table = mapping.problem, tmp_path / "people.csv"
-    summary = shown(mapping, manifest, frame=table, hide_below=0).summary
-    fitted, plain = summary["models"]["fitted"], summary["decisions"]
-    assert fitted["learned_from"] == plain["learned_from"] == "out.csv"
+    plain = numbers_of(shown(mapping, manifest, frame=table, hide_below=0))["decisions"]
+    assert plain["learned_from"] == "out.csv"
+    assert "learned from out.csv, scoring" in said_in(plain, "decisions.fitted_on")[0]
     # A plain model needs no table: the file is enough.
-    alone = shown(mapping, manifest, hide_below=0).summary["decisions"]
-    assert {**alone, "words": ""} == {**plain, "words": ""}
-    assert "after learning from out.csv" in alone["words"]
+    alone = numbers_of(shown(mapping, manifest, hide_below=0))["decisions"]
+    assert alone["decisions"] == [row for row in plain["decisions"] if row["model"] != "fitted"]
+    assert "after learning from out.csv" in said_in(alone)[0]
     people, released = (read_file(path, problem.csv) for path in (table, tmp_path / "out.csv"))
     rates = mapping.model_rates(people, released=released)
     for name in ("score", "decision"):
-        assert [row[name] for row in fitted["rows"]] == pytest.approx(rates[name].tolist())
+        assert [row[name] for row in plain["fitted_model"]] == pytest.approx(rates[name].tolist())
     assert not np.allclose(rates["score"], mapping.model_rates(people)["score"])
     for sight, sees in (("not_seeing", False), ("seeing", True)):
         rates = mapping.model_rates(people, released=released, protected=sees)
         told = rates[rates[problem.outcome] == 1]["decision"].tolist()
         expected = mapping.model_rates(people, protected=sees)
-        assert [row[f"{sight}_protected_after"] for row in plain["rows"]] == pytest.approx(told)
+        own = [row["after"] for row in plain["decisions"] if row["model"] == f"{sight}_protected"]
+        assert own == pytest.approx(told)
         assert not np.allclose(told, expected[expected[problem.outcome] == 1]["decision"])
 
 
@@ -165,9 +178,9 @@ def test_only_a_file_of_people_is_off_by_whole_people(tmp_path, weights):
     mapping.save(tmp_path / "m.mapping")
     done = mapping.release(tmp_path / "people.csv", to=tmp_path / "out.csv", seed=5)
     report = shown(mapping, eh.manifest_of(mapping, done, tmp_path / "m.mapping").save())
-    (card,) = (card for card in report.summary["brief"] if card["key"] == "file")
+    card = numbers_of(report)["report"]["this_file"]
     assert card["answer"] == "no: out.csv"
-    assert ("whole people" in " ".join(card["words"])) == (weights is None)
+    assert ("whole people" in " ".join(said_in(card))) == (weights is None)
     assert ("People by weight" in report.html) == (weights is not None)
 
 
@@ -180,12 +193,13 @@ def test_a_table_that_is_not_the_manifests_input_is_refused(tmp_path):
         shown(mapping, manifest, frame=tmp_path / "first.csv")
     assert code_of(refused.value) is Exit.INPUT
     with pytest.raises(eh.StorageError, match=told):
-        eh.evidence(mapping, tmp_path / "evidence", manifest=manifest, table=tmp_path / "first.csv")
+        eh.bundle(mapping, tmp_path / "bundle", manifest=manifest, frame=tmp_path / "first.csv")
     with pytest.raises(eh.SpecError, match="the table is given as a path"):
         shown(mapping, manifest, frame=hostile_frame())
     # The same bytes under another name are the same table.
     (tmp_path / "copy.csv").write_bytes((tmp_path / "people.csv").read_bytes())
-    assert shown(mapping, manifest, frame=tmp_path / "copy.csv").summary["this_file"]["name"] == "out.csv"
+    found = numbers_of(shown(mapping, manifest, frame=tmp_path / "copy.csv"))["file"]
+    assert found["file"].startswith("out.csv, ")
 
 
 @pytest.mark.slow
@@ -196,6 +210,7 @@ def test_features_alone_have_no_rates(tmp_path):
     done = mapping.apply(tmp_path / "people.csv", to=tmp_path / "new.csv")
     manifest = eh.manifest_of(mapping, done, tmp_path / "m.mapping").save()
     report = shown(mapping, manifest)
-    assert report.summary["this_file"]["kept"] is None
-    (answer,) = [part for part in report.summary["brief"] if part["key"] == "file"]
+    document = numbers_of(report)
+    assert document["file"]["kept"] is None
+    answer = document["report"]["this_file"]
     assert (answer["answer"], answer["tone"]) == ("not decided: new.csv", "open")
