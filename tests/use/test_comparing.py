@@ -187,7 +187,7 @@ def test_json_page_and_a_measure_of_ones_own(compas, compas_mapping, tmp_path):
     other = eh.fit(replace(compas.problem, utility=quartic), compas.counts)
     found = eh.compare(compas_mapping, other)
     assert any("different measures" in note for note in found.sentences("compared"))
-    assert found.statement["setting"].tolist() == ["Minimised", "Minimised"]
+    assert found.statement["setting"].tolist() == ["Minimized", "Minimized"]
     assert json.loads(found.to_json())["compared"]["people"] == 5278
     page = found.save(tmp_path / "both.html").read_text(encoding="utf-8")
     # A browser runs no script of it at all.

@@ -46,7 +46,7 @@ def coverage(
         new = unseen & ~missing
         policy = "an error" if variable.missing is None else "a level" if variable.missing >= 0 else LEFT_OUT
         found.append((variable.name, "missing", float(rows.people[missing].sum()), policy, ""))
-        values = some_of(map(repr, tables.distinct_values(rows.table, variable.name, np.flatnonzero(new))))
+        values = some_of(map(_named, tables.distinct_values(rows.table, variable.name, np.flatnonzero(new))))
         found.append((variable.name, "new value", float(rows.people[new].sum()), LEFT_OUT, values))
     if typical is not None:
         found.append(("all", NEW_COMBINATION, drawn, typical, ""))
@@ -86,3 +86,8 @@ def coverage_section(covered: pd.DataFrame) -> Section:
 def _columns(rows: Iterable[Row]) -> dict[str, list[Any]]:
     columns = zip(*rows, strict=True)
     return dict(zip(KINDS, map(list, columns), strict=True))
+
+
+def _named(value: object) -> str:
+    """Write a value as a problem would state it; a file's numbers have a type that others in the column need."""
+    return repr(int(value) if isinstance(value, float) and value.is_integer() else value)
