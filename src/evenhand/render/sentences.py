@@ -1513,7 +1513,6 @@ HEADINGS: dict[str, str] = {
     "fit": "Learn the mapping again",
     "write": "Write this report again",
     "mapping_file": "The mapping file",
-    "seed": "The seed of every draw in this report",
     "written_by": "Written by",
     "after_a": "After A",
     "after_b": "After B",
