@@ -15,7 +15,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from evenhand import check
-from evenhand.errors import SpecError, StorageError, VerificationError
+from evenhand.errors import SpecError, StorageError, VerificationError, some_of
 from evenhand.files import Checksum, current_place, existing, replace_file, sha256_of, text_of
 from evenhand.findings.document import plain, signed
 from evenhand.render.finding import Finding
@@ -206,20 +206,15 @@ class Manifest(Finding):
     @property
     def record(self) -> Section:
         """Which file it is of, made of what and how, and who signed off on it."""
-        more = Note("manifest.more_files", {"more": len(self.inputs) - 1}) if len(self.inputs) > 1 else None
-        given = {name: self.options.get(name) for name in ("seed", "key", "draw")}
-        options = [
-            Note("manifest.option", {"name": name, "value": value})
-            for name, value in given.items()
-            if value is not None
-        ]
-        drawn = Note("manifest.drawn", {"options": options}) if options else None
-        written = {"at": self.at, "version": self.versions.get("evenhand", "?")}
+        drawn = {name: self.options.get(name) for name in ("seed", "key", "draw")}
         facts = (
             Fact("output", self.output.name),
-            Fact("made_from", Note("manifest.file", {"name": self.inputs[0].name, "more": more})),
-            Fact("made_by", Note("manifest.made", {"mapping": self.mapping.name, "mode": self.mode, "drawn": drawn})),
-            Fact("written_at", Note("manifest.written", written)),
+            Fact("made_from", some_of(each.name for each in self.inputs)),
+            Fact("mapping", self.mapping.name),
+            Fact("command", self.mode),
+            *(Fact(name, value) for name, value in drawn.items() if value is not None),
+            Fact("written_at", self.at),
+            Fact("version", self.versions.get("evenhand")),
             *(() if self.sign_off is None else self.sign_off.facts),
         )
         return Section("manifest", facts=facts)

@@ -372,12 +372,6 @@ SENTENCES: dict[str, str] = {
     "manifest.no_rows": "the table has no rows",
     "manifest.labels": "its rates were not counted: names of bins are no values that could be read again",
     "manifest.not_counted": "its rates could not be counted: {error}",
-    "manifest.file": "{name}{more}",
-    "manifest.more_files": " and {more} more",
-    "manifest.made": "{mapping}, evenhand {mode}{drawn}",
-    "manifest.drawn": " ({options:, })",
-    "manifest.option": "{name} {value}",
-    "manifest.written": "{at}, evenhand {version}",
     "verified.yes": "Verified",
     "verified.no": "Verification failed",
     "verified.manifest": "every file has its checksum",
@@ -1519,7 +1513,6 @@ HEADINGS: dict[str, str] = {
     "fit": "Learn the mapping again",
     "write": "Write this report again",
     "mapping_file": "The mapping file",
-    "seed": "The seed of every draw in this report",
     "written_by": "Written by",
     "after_a": "After A",
     "after_b": "After B",
@@ -1598,8 +1591,8 @@ def facts(found: Iterable[Fact]) -> Iterator[tuple[str, str]]:
 
 
 def title(key: str, fields: Mapping[str, Any]) -> str:
-    """Return the heading of a section."""
-    return fill(TITLES[key], fields)
+    """Return the heading of a section: the name of its key, unless the catalogue has a better one."""
+    return fill(TITLES[key], fields) if key in TITLES else heading(key)
 
 
 def caption(key: str, fields: Mapping[str, Any]) -> str:
