@@ -1,6 +1,8 @@
 """The datasheet and the summary of a bundle: sections of the report, and impact ratios."""
 
+import pandas as pd
 import pytest
+from families import small_frame, small_problem
 
 import evenhand as eh
 from evenhand.findings.datasheet import datasheet, job_summary
@@ -27,6 +29,24 @@ def test_a_datasheet_is_of_the_report(report):
     for note in caveats.notes:
         assert escaped(sentence(note)) in sheet
     assert "report.html" in sheet
+
+
+@pytest.mark.parametrize("mode", ["release", "expand"])
+def test_columns_that_writing_the_file_added_are_named(tmp_path, mode):
+    cells = small_frame().value_counts().rename("n").reset_index()
+    cells.to_csv(tmp_path / "cells.csv", index=False)
+    mapping = eh.fit(small_problem(frequencies="n"), cells)
+    mapping.save(tmp_path / "m.mapping")
+    done = getattr(mapping, mode)(tmp_path / "cells.csv", to=tmp_path / "out.csv", mark="altered")
+    path = eh.manifest_of(mapping, done, tmp_path / "m.mapping").save()
+    eh.bundle(mapping, tmp_path / "bundle", manifest=path, trace=False)
+    sheet = (tmp_path / "bundle" / "datasheet.md").read_text()
+    added = set(pd.read_csv(tmp_path / "out.csv").columns) - set(cells.columns)
+    assert added == {"altered"} | ({"weight"} if mode == "expand" else set())
+    for name in added:
+        assert f"Column {name} was added" in sheet
+    assert ("Column n counts people: each input row is split" in sheet) == (mode == "release")
+    assert ("Column n of the input, which counted people, is part of the added weight" in sheet) == (mode == "expand")
 
 
 def test_a_summary_has_the_answers_the_certificate_and_the_ratios(report, compas_mapping):

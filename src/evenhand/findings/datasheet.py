@@ -5,11 +5,12 @@ Both are sections of the report, which are filtered already, and impact ratios, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from evenhand._version import __version__
 from evenhand.findings.impact import Impact
+from evenhand.findings.manifest import Manifest
 from evenhand.render.section import Note, Section
 
 MOST_CAVEATS = 3
@@ -18,12 +19,16 @@ MOST_CAVEATS = 3
 OF_A_DATASHEET = ("asked", "changes", "gains", "outcomes", "rates", "certificate", "file", "caveats")
 
 
-def datasheet(report: Sequence[Section], files: Sequence[str]) -> tuple[Section, ...]:
-    """Return what the released table is, who is in it, what was changed, what it is not for, and who answers for it."""
+def datasheet(report: Sequence[Section], files: Sequence[str], manifest: Manifest | None = None) -> tuple[Section, ...]:
+    """Return what the released table is, who is in it, what was changed, what it is not for, and who answers for it.
+
+    With the ``manifest`` of a file it names the columns that writing the file added or changed.
+    """
     first, *sections = report
     known = {section.key: section for section in sections}
     about = {name: first.value(name) for name in ("outcome", "people")} | {"evenhand": __version__}
-    what = Section("datasheet", notes=(Note("datasheet.what", about), Note("datasheet.passed_through")))
+    written = () if manifest is None else tuple(_written(manifest))
+    what = Section("datasheet", notes=(Note("datasheet.what", about), *written, Note("datasheet.passed_through")))
     told = [_plain(known[key]) for key in OF_A_DATASHEET if key in known]
     signed = [part for part in first.parts if part.key == "sign_off"]
     signed = signed or [Section("sign_off", notes=(Note("datasheet.not_signed"),))]
@@ -40,6 +45,19 @@ def job_summary(report: Sequence[Section], found: Impact) -> tuple[Section, ...]
     cards = tuple(part for part in first.parts if part.form == "card")
     caveats = replace(known["caveats"], notes=known["caveats"].notes[:MOST_CAVEATS])
     return (replace(first, key="job", parts=cards), known["certificate"], found.in_short, caveats)
+
+
+def _written(manifest: Manifest) -> Iterator[Note]:
+    """Yield which columns of the file are not those of its input."""
+    options = manifest.options
+    weight, frequencies, mark = (options.get(name) for name in ("weight_column", "frequencies", "mark"))
+    if weight is not None:
+        yield Note("datasheet.weight_column", {"column": weight})
+    if frequencies is not None:
+        key = "datasheet.frequencies" if weight is None else "datasheet.no_frequencies"
+        yield Note(key, {"column": frequencies})
+    if mark is not None:
+        yield Note("datasheet.mark", {"column": mark})
 
 
 def _plain(section: Section) -> Section:

@@ -765,11 +765,14 @@ SENTENCES: dict[str, str] = {
     "file.open": "It is not known of everybody: {some}, or the segments are not those of the bound.",
     "file.unseen": "{new:,} of its people are of a kind that nobody fitted was",
     "file.uncompared": "some of its people are not compared",
-    "file.looked": "The file has the bytes that its manifest states, and its rows and rates were counted again.",
+    "file.looked": (
+        "The file has the bytes that its manifest states, and its rows and rates were counted again; the seed and how "
+        "many rows changed are as the manifest states them."
+    ),
     "file.counted": "{rows:,} rows{people}{changed}{seed}.",
     "file.for_people": " for {people}",
-    "file.changed": ", {changed:,} of them changed",
-    "file.seed": "; seed {seed} ({origin}), {drawn}",
+    "file.changed": ", {changed:,} of them changed as stated",
+    "file.seed": "; stated seed {seed} ({origin}), {drawn}",
     "file.no_seed": "left out",
     "file.balanced": "all rows together (balanced)",
     "file.independent": "everybody by themselves (independent)",
@@ -870,6 +873,10 @@ SENTENCES: dict[str, str] = {
     "datasheet.passed_through": (
         "Columns that are not listed are passed through as they are; nothing bounds what can be learned from them."
     ),
+    "datasheet.weight_column": "Column {column} was added: the weight of each row of this file.",
+    "datasheet.frequencies": "Column {column} counts people: each input row is split by what was drawn.",
+    "datasheet.no_frequencies": "Column {column} of the input, which counted people, is part of the added weight.",
+    "datasheet.mark": "Column {column} was added: it says in every row that the file was altered.",
     "datasheet.not_signed": "No sign-off was given.",
     "datasheet.proof": (
         "evenhand verify proof.json, or python verifier.py proof.json without evenhand, rechecks the proof in exact "

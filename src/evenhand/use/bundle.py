@@ -152,9 +152,9 @@ def bundle(
         _write_script(made / "verifier.py")
         _write(made / "impact-ratios.csv", _csv(found))
         _write(made / "impact-ratios.md", f"{markdown.text(found.sections, 1)}")
-        _copy_manifest(options.get("manifest"), made)
+        manifest = _copied_manifest(options.get("manifest"), made)
         names = [name for name in FILES if name in {*os.listdir(made), "datasheet.md", "summary.md"}]
-        _write(made / "datasheet.md", markdown.text(datasheet(report.sections, names)))
+        _write(made / "datasheet.md", markdown.text(datasheet(report.sections, names, manifest)))
         _write(made / "summary.md", markdown.text(job_summary(report.sections, found)))
         sums = {name: hashlib.sha256((made / name).read_bytes()).hexdigest() for name in names}
         _write(made / SUMS, "".join(f"{digest}  {name}\n" for name, digest in sums.items()))
@@ -231,15 +231,16 @@ def _write_script(path: Path) -> None:
     shutil.copyfile(verifier.__file__, path)
 
 
-def _copy_manifest(manifest: Any, folder: Path) -> None:
+def _copied_manifest(manifest: Any, folder: Path) -> Manifest | None:
     """Put a manifest beside the report, and the list of changes that it names."""
     if manifest is None:
-        return
+        return None
     shutil.copyfile(manifest, folder / "manifest.json")
     known = Manifest.load(manifest)
     if known.changes is not None:
         listed = known.changes.path(known.folder)
         shutil.copyfile(listed, folder / ("changes.parquet" if listed.endswith(".parquet") else "changes.csv"))
+    return known
 
 
 def check_folder(folder: Path, *, force: bool) -> None:
