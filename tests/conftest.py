@@ -28,8 +28,8 @@ CASES, LONG_CASES = 1, 2
 NEEDS_MORE = {"download", "browser", "spark", "postgres", "xgboost"}
 PACKAGE = Path(eh.__file__).parent
 # Examples that train models, or draw pages: they cannot be marked where they stand.
-SLOW_EXAMPLES = {"evenhand.use.reporting.report_on", "evenhand.use.tradeoff.frontier"}
-SLOW_ROOMS = ("report", "use/estimator", "studies")
+SLOW_EXAMPLES = {"evenhand.use.bundle.bundle", "evenhand.use.reporting.report_on", "evenhand.use.tradeoff.frontier"}
+SLOW_ROOMS = ("use/estimator", "studies")
 
 # A background job ignores Ctrl-C, and so would every process that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)

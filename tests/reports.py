@@ -1,5 +1,6 @@
 """Reports to test: of a study with everything in it, of a table whose names are hostile, of one with few of a kind."""
 
+import json
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -215,9 +216,19 @@ def signed_leaves(folder):
     return eh.report_on(mapping, trace=False, manifest=manifest)
 
 
-def summary_of(mapping, **options):
-    """The summary of a mapping, without a frontier unless it is asked for."""
-    return eh.report_on(mapping, **{"trace": False} | options).summary
+def document_of(mapping, **options):
+    """The JSON of a report on a mapping, without a frontier unless it is asked for."""
+    return numbers_of(eh.report_on(mapping, **{"trace": False} | options))
+
+
+def numbers_of(report):
+    """The JSON of a report."""
+    return json.loads(report.to_json())
+
+
+def said_in(section, *keys):
+    """The sentences of a section of that, all or those of some keys."""
+    return [note["text"] for note in section["notes"] if not keys or note["key"] in keys]
 
 
 def tiny_frame():

@@ -222,6 +222,10 @@ class World:
         return path
 
     @cached_property
+    def report(self):
+        return eh.report_on(self.mapping, trace=False)
+
+    @cached_property
     def mapping_file(self):
         path = self.folder / "mapping.eh"
         self.mapping.save(path)
@@ -448,12 +452,12 @@ VALID: dict[str, Callable[[World], Call]] = {
             "squares": w.counts.cell_squares,
         },
     ),
-    "evidence": lambda w: (
-        eh.evidence,
+    "bundle": lambda w: (
+        eh.bundle,
         {
             "mapping": w.mapping,
-            "path": w.folder / "evidence",
-            "table": w.frame,
+            "path": w.folder / "bundle",
+            "frame": w.frame,
             "weights": "w",
             "frequencies": None,
             "manifest": None,
@@ -464,7 +468,7 @@ VALID: dict[str, Callable[[World], Call]] = {
             "trace": False,
             "seed": 0,
             "source": w.mapping_file,
-            "command": "make evidence",
+            "command": "make a bundle",
             "force": True,
             **TOLD,
         },
@@ -846,7 +850,10 @@ VALID: dict[str, Callable[[World], Call]] = {
             **TOLD,
         },
     ),
-    "Report.save": lambda w: (eh.Report({"version": 1}, "<html>").save, {"path": w.folder / "report.html"}),
+    "Report.save": lambda w: (w.report.save, {"path": w.folder / "report.html"}),
+    "Report.sentences": lambda w: (w.report.sentences, {}),
+    "Report.to_json": lambda w: (w.report.to_json, {}),
+    "Report.to_markdown": lambda w: (w.report.to_markdown, {}),
     # scikit-learn. What a constructor is given is checked by fit, as everywhere there.
     "OptimizedPreprocessor": lambda w: (
         eh.OptimizedPreprocessor,
@@ -960,7 +967,7 @@ MADE = {
     eh.Certificate,
     eh.Comparison,
     eh.Diagnosis,
-    eh.Evidence,
+    eh.Bundle,
     eh.Frontier,
     eh.Manifest,
     eh.Mapping,
@@ -1060,7 +1067,7 @@ DRAWN_OUT = {
     "Mapping.chart:cohorts": 7,
     "Mapping.chart:heat": 1,
     "report_on": 7,
-    "evidence": 11,
+    "bundle": 11,
 }
 """Calls that take long, and how many of their hostile ones are made at all: one in so many."""
 

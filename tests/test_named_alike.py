@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import evenhand
+from reports import document_of
 
 import evenhand as eh
 
@@ -86,7 +87,7 @@ def texts(names, folder):
     mapping.save(folder / "m.mapping")
     done = mapping.release(table, to=folder / "out.csv", seed=0)
     manifest = eh.manifest_of(mapping, done, folder / "m.mapping").as_dict()
-    summary = eh.report_on(mapping, trace=False).summary
+    document = document_of(mapping)
     mapping_of(names, 0.3).save(folder / "b.mapping")
     audited, compared = (
         evenhand("audit", "m.mapping", cwd=folder),
@@ -96,9 +97,10 @@ def texts(names, folder):
     screens = {"audit": audited.stdout, "compare": compared.stdout.split("Compared on")[-1]}
     return {
         "realised": [{**row, "group": list(row["group"].values())} for row in manifest["realised"]["rates"]],
-        "gains": [{**row, "group": list(row["group"].values())} for row in summary["ledger"]["rows"]],
-        "scores": [{**row, "group": list(row["group"].values())} for row in summary["models"]["predicted"]],
-        "brief": [part["answer"] for part in summary["brief"]],
+        "rates": [{**row, "group": list(row["group"].values())} for row in document["rates"]["every_rate"]],
+        "gains": [list(row.values()) for row in document["gains"]["ledger"]],
+        "scores": [list(row.values()) for row in document["decisions"]["scores"]["scores"]],
+        "brief": [card["answer"] for card in document["report"].values() if "answer" in str(card)],
         **{name: re.findall(r"\d+(?:\.\d+)?%?", text) for name, text in screens.items()},
     }
 

@@ -23,8 +23,8 @@ def tight():
 
 
 def unaware():
-    free = eh.Distortion({"score": eh.Nominal(1), "hired": eh.Free()})
-    return small_problem(suppress_protected=True, distortion=free, budget=eh.ExpectedDistortion(2.0))
+    outcome_alone = eh.Distortion({"score": eh.Fixed(), "hired": eh.Nominal(1)})
+    return small_problem(suppress_protected=True, distortion=outcome_alone, budget=eh.ExpectedDistortion(2.0))
 
 
 def row():

@@ -51,7 +51,7 @@ _HOMES = {
     "use.tradeoff": ["Frontier", "frontier"],
     "use.reporting": ["Report", "report_on"],
     "use.comparing": ["Comparison", "compare"],
-    "use.evidence": ["Evidence", "evidence"],
+    "use.bundle": ["Bundle", "bundle"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -91,13 +91,13 @@ if TYPE_CHECKING:
     from evenhand.spec.sign_off import SignOff as SignOff
     from evenhand.tables import count as count
     from evenhand.tables.transforming import Draws as Draws
+    from evenhand.use.bundle import Bundle as Bundle
+    from evenhand.use.bundle import bundle as bundle
     from evenhand.use.comparing import Comparison as Comparison
     from evenhand.use.comparing import compare as compare
     from evenhand.use.estimator import OptimizedPreprocessor as OptimizedPreprocessor
     from evenhand.use.estimator import PreprocessedClassifier as PreprocessedClassifier
     from evenhand.use.estimator import ShieldedClassifier as ShieldedClassifier
-    from evenhand.use.evidence import Evidence as Evidence
-    from evenhand.use.evidence import evidence as evidence
     from evenhand.use.manifests import manifest_of as manifest_of
     from evenhand.use.manifests import verify_manifest as verify_manifest
     from evenhand.use.proposal import propose as propose

@@ -339,9 +339,9 @@ def _given_away(mapping: Mapping, table: AnyTable, mode: Transformer) -> Note | 
     """Name the columns of a table that would reveal what a mode changes; Spark dataframes are not examined."""
     if engines.is_spark(table):
         return None
-    given = engines.opened(table, mapping.problem.csv, MOST_ROWS)
-    passed = [name for name in given.table.columns if name not in mapping.problem.columns]
-    return given_away_note(giving_away(mode, given.table, passed, text=given.text))
+    given = engines.opened(table, mapping.problem.csv, MOST_ROWS, engines.read_as(mode.read))
+    passed = [name for name in given.columns if name not in mapping.problem.columns]
+    return given_away_note(giving_away(mode, given, passed))
 
 
 def _with_unaware(mapping: Mapping, sections: tuple[Section, ...]) -> tuple[Section, ...]:

@@ -105,7 +105,7 @@ def folds_of(
             f"confidence: {type(problem.cells).__name__} must be learned anew within folds of the table, which counts "
             f"alone do not tell; give the table itself"
         )
-    return tuple(_learned(problem, counts, *rows_in_memory(problem, table, weighting)))
+    return tuple(_learned(problem, counts, rows_in_memory(problem, table, weighting)))
 
 
 def _counted(counts: Counts, *, elsewhere: bool) -> Iterator[Fold]:
@@ -127,23 +127,23 @@ def _counted(counts: Counts, *, elsewhere: bool) -> Iterator[Fold]:
         yield Fold(train, out, counts.d[out], counts.x[out], counts.y[out], (counts.weight * share)[out])
 
 
-def _learned(problem: Problem, counts: Counts, rows: Piece, text: bool) -> Iterator[Fold]:
+def _learned(problem: Problem, counts: Counts, rows: Piece) -> Iterator[Fold]:
     """Deal the rows of a table over which cells are learned."""
     domain, kept = counts.domain, np.flatnonzero(rows.weight > 0)
     table, weight = take(rows.table, kept), rows.weight[kept]
-    d, x, y = (cells(axis, table, text=text)[0] for axis in (domain.d, domain.x, domain.y))
+    d, x, y = (cells(axis, table)[0] for axis in (domain.d, domain.x, domain.y))
     _, cell = positions(counts.sources, domain.dxy(d, x, y))
-    order = order_by_content(problem, table, weight, y, d, text=text)
+    order = order_by_content(problem, table, weight, y, d)
     fold = np.empty(len(order), dtype=np.int64)
     fold[order] = np.random.default_rng(SEED).permutation(np.arange(len(order)) % FOLDS)
     for number in range(FOLDS):
         out, own = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
-        train = _learn(problem, counts, Piece(take(table, own), weight[own]), d[own], y[own], text=text)
-        leaf = cells(train.domain.x, take(table, out), text=text)[0]
+        train = _learn(problem, counts, Piece(take(table, own), weight[own]), d[own], y[own])
+        leaf = cells(train.domain.x, take(table, out))[0]
         yield Fold(train, cell[out], d[out], leaf, y[out], weight[out])
 
 
-def _learn(problem: Problem, counts: Counts, rows: Piece, d: Cells, y: Cells, *, text: bool) -> Counts:
+def _learn(problem: Problem, counts: Counts, rows: Piece, d: Cells, y: Cells) -> Counts:
     """Learn cells from some rows of a table whose groups and outcomes are known."""
     domain = counts.domain
     variables = tuple(variable for variable in domain.variables if variable.role is not Role.FEATURE)
@@ -153,5 +153,5 @@ def _learn(problem: Problem, counts: Counts, rows: Piece, d: Cells, y: Cells, *,
     with warnings.catch_warnings():
         # What is remarkable about the columns was said of the whole table.
         warnings.simplefilter("ignore", EvenhandWarning)
-        found = learn_in_pieces(problem, levelled, lambda: [rows], text=text).counts(problem)
+        found = learn_in_pieces(problem, levelled, lambda: [rows]).counts(problem)
     return replace(found, elsewhere="d" in problem.reads)

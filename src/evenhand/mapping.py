@@ -430,8 +430,9 @@ class Mapping(Finding):
     ) -> Any:
         """Train mode without the lottery: every possible (x̂, ŷ) of each row, with its weight.
 
-        Equal rows are merged and their weights added, so a model fitted with these weights has no sampling noise. Rows
-        are equal if they are so in all columns, also in those that the problem does not name.
+        A model fitted with these weights has no sampling noise. Of a dataframe equal rows are merged and their weights
+        added: rows that are so in all columns, also in those that the problem does not name. In a file each row has
+        results of its own.
 
         Parameters
         ----------
@@ -458,8 +459,6 @@ class Mapping(Finding):
             Of the same type, with the column of weights, in the order in which rows first occur; for a path, what was
             done, with ``rows`` (read), ``results`` (rows written, in the same order), ``weight`` (their sum),
             ``unseen`` (``typical`` of them with outcomes all the same, ``missing`` with a missing value) and ``path``.
-            Texts of a CSV file that are passed through are equal if they are written alike: 1 and 1.0 are two, unless
-            the result is Parquet.
 
         Examples
         --------

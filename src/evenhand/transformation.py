@@ -97,7 +97,7 @@ def expanded(
     to: Any,
     **marks: Any,
 ) -> Any:
-    """Return a table with every possible result of each row, equal rows merged; of a file what was done."""
+    """Return a table with every possible result of each row, equal rows merged; write a file, with each row's own."""
     check.progress(progress)
     mode, how = mapping.mode("release", draws.unseen, draws.missing), _undrawn(draws)
     marking = _marking(mapping, "expand", to, **marks)

@@ -1,4 +1,4 @@
-"""Every command once, from a table to evidence, as somebody would type them one after the other."""
+"""Every command once, from a table to a bundle, as somebody would type them one after the other."""
 
 from evenhand.cli.commands import COMMANDS
 
@@ -18,7 +18,7 @@ STEPS = [
     "monitor fine.mapping people.csv",
     "report fine.mapping --out report.html",
     "compare fine.mapping fine.mapping",
-    "evidence fine.mapping --out evidence",
+    "report fine.mapping --bundle bundle",
     "verify released.csv.manifest.json",
     "theory fine.mapping",
 ]
@@ -34,6 +34,6 @@ def test_every_command_runs(folder, inside):
         ended = inside(name, *arguments)
         assert ended.returncode == codes.get(name, 0), (step, ended.stdout, ended.stderr)
         assert "Traceback" not in ended.stderr, step
-    for written in ("proposed.toml", "released.csv", "applied.csv", "expanded.csv", "report.html", "evidence"):
+    for written in ("proposed.toml", "released.csv", "applied.csv", "expanded.csv", "report.html", "bundle"):
         assert (folder / written).exists(), written
     assert {step.split()[0] for step in STEPS} | ELSEWHERE == {command.__name__ for command in COMMANDS}

@@ -29,7 +29,7 @@ ANSWERS = {
         ("written", "query", "options"),
     ),
     "audit": (("fine.mapping", "people.csv"), ("rates", "bounds", "coverage", "scores", "caveats")),
-    "report": (("fine.mapping", "--no-frontier"), ("written", "summary")),
+    "report": (("fine.mapping", "--no-frontier"), ("written", "report")),
     "verify": (("fine.mapping",), ("stands", "kind", "verification")),
     "monitor": (
         ("fine.mapping", "people.csv", "--history", "log.jsonl"),
@@ -38,7 +38,6 @@ ANSWERS = {
     "theory": (("fine.mapping", "--holdout", "people.csv"), ("advantage", "holdout")),
     "explain": (("fine.mapping", "people.csv", "--where", "row=1"), ("where", "person", "other")),
     "compare": (("fine.mapping", "fine.mapping"), ("a", "b", "compared", "compared_rates")),
-    "evidence": (("fine.mapping", "--no-frontier"), ("written", "files", "impact_ratios", "unknown")),
     "schema": (("--out", "s.json"), ("written", "schema")),
     "example": (("loans", "--out", "loans.csv"), ("written", "table")),
     "demo": (("compas",), ("asked", "rates", "certificate")),

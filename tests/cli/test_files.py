@@ -107,7 +107,7 @@ def test_a_link_is_followed_and_a_mode_is_kept(fitted, inside, writing):
     assert os.listdir(fitted / "away") == ["real"]
 
 
-def test_the_summary_of_a_report_is_an_output_too(fitted, inside):
+def test_the_numbers_of_a_report_are_an_output_too(fitted, inside):
     os.mkfifo(fitted / "r.json")
     complained(inside("report", "fine.mapping", "--out", "r.html", "--force"), "'r.json' is a pipe")
     assert not (fitted / "r.html").exists()

@@ -233,7 +233,7 @@ def named(folder, path, what="output"):
 COMMANDS = {
     "verify": ("verify", MANIFEST),
     "report": ("report", "fine.mapping", "--no-frontier", "--manifest", MANIFEST),
-    "evidence": ("evidence", "fine.mapping", "--no-frontier", "--manifest", MANIFEST),
+    "bundle": ("report", "fine.mapping", "--bundle", "made", "--no-frontier", "--manifest", MANIFEST),
     "explain": ("explain", "fine.mapping", "people.csv", "--where", "row=1", "--manifest", MANIFEST),
 }
 
@@ -284,8 +284,8 @@ class TestSignOffs:
     def test_a_report_shows_it(self, fitted, inside):
         shown = inside("report", "fine.mapping", "--no-frontier", *sign_off(fitted))
         assert shown.returncode == 0, shown.stderr
-        found = json.loads((fitted / "report.json").read_text())["sign_off"]
-        assert {"heading": "Signed off by", "text": "A. Byron"} in found
+        found = json.loads((fitted / "report.json").read_text())["report"]["sign_off"]
+        assert found["signed_off_by"] == "A. Byron"
         assert "A. Byron" in (fitted / "report.html").read_text()
         inside(*RELEASE, *sign_off(fitted))
         again = ("report", "fine.mapping", "--no-frontier", "--force", "--manifest", MANIFEST)

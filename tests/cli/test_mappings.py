@@ -440,7 +440,7 @@ class TestAudit:
         cells.assign(n=cells["n"] + 0.5).to_csv(fitted / "halves.csv", index=False)
         report = ("report", "fine.mapping", "--no-frontier", "--force")
         people, weighed, plain = (
-            document(inside(*report, "--json", "--table", *table))["summary"]["models"]["fitted"]["rows"]
+            document(inside(*report, "--json", "--table", *table))["report"]["decisions"]["fitted_model"]
             for table in (("people.csv",), ("cells.csv", "--frequencies", "n"), ("cells.csv",))
         )
         scores = [[row["score"] for row in each] for each in (weighed, people, plain)]

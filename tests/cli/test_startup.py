@@ -10,7 +10,7 @@ import evenhand as eh
 from evenhand import cli
 from evenhand.cli.commands import COMMANDS
 
-HEAVY = {"numpy", "scipy", "pandas", "narwhals", "duckdb", "pyarrow", "sklearn", "jinja2", "highspy"}
+HEAVY = {"numpy", "scipy", "pandas", "narwhals", "duckdb", "pyarrow", "sklearn", "highspy"}
 SCRIPT = """
 import contextlib, io, sys
 from evenhand.cli import main

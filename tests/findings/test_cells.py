@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from families import small_frame, small_problem
+from reports import document_of
 from wide import wide_frame, wide_problem
 
 import evenhand as eh
@@ -46,7 +47,7 @@ def test_a_cell_has_one_number_everywhere(given, limit):
     for number, rule in zip(cells["cell"], cells["rule"], strict=True):
         assert leaf.levels[number - 1] == f"{number}: {rule}"
     assert set(mapping.cell_of(frame)) == set(cells["cell"])
-    rows = eh.report_on(mapping, trace=False, hide_below=0).summary["learned_cells"]["rows"]
+    rows = document_of(mapping, hide_below=0)["asked"]["cells"]["learned_cells"]
     assert [(row["cell"], row["rule"]) for row in rows] == list(zip(cells["cell"], cells["rule"], strict=True))
     named = found.prices.query("level == 'cell'")["where"]
     assert named.str.contains(r"learned cell=\d+(?:;|,)").all()

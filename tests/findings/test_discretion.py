@@ -1,8 +1,6 @@
-"""Who is hidden: nothing that names or counts few people leaves the summary, the page or a chart."""
+"""Who is hidden: nothing that names or counts few people leaves a report's JSON, its page or a chart."""
 
-import base64
 import json
-import re
 
 import numpy as np
 import pandas as pd
@@ -11,11 +9,11 @@ import reports
 
 import evenhand as eh
 from evenhand.findings.coverage import fitted_coverage
-from evenhand.findings.discretion import Discretion, discreet
-from evenhand.findings.naming import group_levels
+from evenhand.findings.discretion import Behind, Compared, Discretion, combinations_shown, complementary, discreet
+from evenhand.findings.naming import cell_levels, group_levels
 from evenhand.findings.rates import cohorts
 from evenhand.kernel.achieved import distances
-from evenhand.render.section import ANYBODY, Note, notes_of
+from evenhand.render.section import ANYBODY, Chart, Column, Note, Section, Table, notes_of
 from evenhand.render.sentences import sentence
 
 BOUND = 0.3
@@ -32,13 +30,8 @@ PARITIES = {
 
 
 def everything(report):
-    """Everything a reader could find: the JSON, the page, and what its still images say."""
-    stills = re.findall(r"data:image/svg\+xml;base64,([\w+/=]+)", report.html)
-    return [
-        json.dumps(report.summary, ensure_ascii=False),
-        report.html,
-        *(base64.b64decode(s).decode() for s in stills),
-    ]
+    """Everything a reader could find: the JSON, the page with its charts, and Markdown."""
+    return [report.to_json(), report.html, report.to_markdown(), str(report)]
 
 
 @pytest.mark.slow
@@ -47,13 +40,13 @@ def test_the_name_of_a_few_people_is_nowhere(parity):
     frame = reports.secretive_frame()
     mapping = eh.fit(reports.secretive_problem(parity), frame)
     # Whether it is hidden is only tested where it would be there.
-    assert reports.SECRET in json.dumps(eh.report_on(mapping, trace=False, hide_below=0).summary)
+    assert reports.SECRET in eh.report_on(mapping, trace=False, hide_below=0).to_json()
     report = eh.report_on(mapping, frame=frame, trace=False)
     for text in everything(report):
         assert reports.SECRET not in text
-    small = report.summary["small_cells"]
+    small = reports.numbers_of(report)["report"]
     assert small["groups_hidden"] >= small["groups"] - 4
-    assert "every bound holds there too" in report.html
+    assert "Every bound holds for those who are not shown, too" in report.html
 
 
 @pytest.mark.slow
@@ -62,28 +55,28 @@ def test_what_the_problem_names_is_repeated():
     merged = {"other": ["temporary", f"{reports.SECRET}-job"]}
     bins = {"age": eh.Edges([40]), "income": eh.Edges([2900]), "job": eh.MergedLevels(merged, rest="all")}
     mapping = eh.fit(reports.secretive_problem(eh.PairwiseParity(0.3), bins=bins), reports.secretive_frame())
-    found = eh.report_on(mapping, trace=False).summary
-    assert reports.SECRET in found.pop("problem_toml")
-    assert reports.SECRET in json.dumps(found.pop("asked"))
+    found = reports.document_of(mapping)
+    assert reports.SECRET in found.pop("problem")["toml"]
+    assert reports.SECRET in json.dumps(found["asked"].pop("levels"))
     assert reports.SECRET not in json.dumps(found)
 
 
 def test_a_comparison_needs_people_on_both_sides():
     mapping = reports.hostile_mapping()
     (part,) = mapping.achieved.parity
-    shown = Discretion(mapping.counts, 20).comparisons(part, mapping.kernel)
+    shown = Discretion(mapping.counts, 20).comparisons(part.compared, mapping.kernel)
     words = [part.compared.words(at) for at in range(len(part.value))]
     assert shown.tolist() == ["small" not in text for text in words]
-    assert Discretion(mapping.counts, 0).comparisons(part, mapping.kernel).all()
+    assert Discretion(mapping.counts, 0).comparisons(part.compared, mapping.kernel).all()
 
 
 def test_a_released_segment_counts_those_expected_in_it():
     """A group may be large, and yet few of it released into a segment."""
     mapping = eh.fit(reports.secretive_problem(PARITIES["within released segments"]), reports.secretive_frame())
     (part,) = mapping.achieved.parity
-    at_most = Discretion(mapping.counts, 1e9).comparisons(part, mapping.kernel)
+    at_most = Discretion(mapping.counts, 1e9).comparisons(part.compared, mapping.kernel)
     assert not at_most.any()
-    few = Discretion(mapping.counts, 20).comparisons(part, mapping.kernel)
+    few = Discretion(mapping.counts, 20).comparisons(part.compared, mapping.kernel)
     words = [part.compared.words(at) for at in np.flatnonzero(few)]
     assert words
     assert not any("(missing)" in text for text in words)
@@ -108,8 +101,8 @@ def test_people_are_counted_whatever_they_weigh(parity, scale):
         assert np.array_equal(weighed.levels(variable), plain.levels(variable))
     parts = (distances(problem, of, mapping.kernel) for of in (mapping.counts, counts))
     for one, other in zip(*parts, strict=True):
-        shown = plain.comparisons(one, mapping.kernel)
-        assert np.array_equal(weighed.comparisons(other, mapping.kernel), shown)
+        shown = plain.comparisons(one.compared, mapping.kernel)
+        assert np.array_equal(weighed.comparisons(other.compared, mapping.kernel), shown)
         assert not shown.all()
     assert fitted_coverage(counts) == fitted_coverage(mapping.counts)
     rows = [
@@ -127,7 +120,7 @@ def test_the_name_of_a_few_heavy_people_is_nowhere(weight):
     report = eh.report_on(mapping, trace=False)
     for text in everything(report):
         assert reports.SECRET not in text
-    assert report.summary["rates"]["rows"]
+    assert reports.numbers_of(report)["rates"]["every_rate"]
 
 
 COUNTS = eh.datasets.load("compas").counts
@@ -151,9 +144,39 @@ def test_a_sentence_is_left_out_for_whom_it_is_about(parts, kept):
     """482 people are in the one group; what the text says has no part in it."""
     shown = Discretion(COUNTS, 500)
     text = "sex=Female, race=Caucasian"
-    told = discreet([Note("text", {"text": text}, tuple(parts)), Note("text", {"text": text})], shown)
-    left_out = "1 sentence names a group or a level of too few people to be shown, and is left out"
-    assert told == ([text, text] if kept else [text, left_out])
+    notes = Note("text", {"text": "of them"}, tuple(parts)), Note("text", {"text": text})
+    (told,) = discreet([Section("caveats", parts=(Section("rates", notes=notes),))], shown)
+    assert [sentence(note) for note in told.parts[0].notes] == (["of them", text] if kept else [text])
+
+
+def test_rows_are_left_out_with_what_would_reveal_them_and_counted():
+    """Of three parts of a total one is of few people: the next smallest goes with it; charts are filtered alike."""
+    shown = Discretion(COUNTS, 500)
+    columns = Column("who"), Column("of"), Column("n", "people")
+    rows = ("a", "x", 1000), ("b", "x", 700), ("c", "x", 12), ("d", "y", 900)
+    about = tuple((Behind(n),) for *_, n in rows)
+    alone, total = Table("alone", columns, rows, about), Table("total", columns, rows, about, totals=(("of",),))
+    assert shown.passed_on(alone).values("who") == ["a", "b", "d"]
+    assert shown.passed_on(total).values("who") == ["a", "d"]
+    chart = Chart("chart.rates", "bars", total, ("who",), ("n",))
+    (told,) = discreet([Section("rates", tables=(total,), charts=(chart,))], shown)
+    assert told.charts[0].table.values("who") == ["a", "d"]
+    assert (told.value("hidden"), sentence(told.notes[0])[:26]) == (2, "2 of 4 rows are not shown:")
+    open_ = Discretion(COUNTS, 0)
+    assert discreet([Section("rates", tables=(total,))], open_)[0].table("total") is not total
+    assert discreet([Section("rates", tables=(total,))], open_)[0].value("hidden") == 0
+
+
+def test_a_row_may_be_about_a_comparison_or_a_cell():
+    mapping = reports.hostile_mapping()
+    (part,) = mapping.achieved.parity
+    shown = Discretion(mapping.counts, 20)
+    told = [shown.may_name(Compared(part.compared, mapping.kernel, at)) for at in range(len(part.value))]
+    assert told == ["small" not in part.compared.words(at) for at in range(len(part.value))]
+    shown = Discretion(COUNTS, 20)
+    cells = [shown.may_name(cell_levels(COUNTS, at)) for at in range(len(COUNTS))]
+    assert cells == shown.cells.tolist()
+    assert 0 < sum(cells) < len(cells)
 
 
 def test_a_level_that_begins_like_one_of_few_people_may_be_named():
@@ -167,9 +190,9 @@ def test_a_level_that_begins_like_one_of_few_people_may_be_named():
     )  # fmt: skip
     mapping = eh.fit(problem, frame)
     small = notes_of(mapping.theory.small_groups(width=0.01).sections)
-    told = discreet(small, Discretion(mapping.counts, 20))
-    assert [words.split()[2] for words in told[:-1]] == ["a=1-b", "a=1.5"]
-    assert told[-1].startswith("2 sentences name")
+    (told,) = discreet([Section("caveats", notes=small)], Discretion(mapping.counts, 20))
+    assert len(small) == 4
+    assert [sentence(note).split()[2] for note in told.notes] == ["a=1-b", "a=1.5"]
 
 
 def test_nobody_is_no_secret():
@@ -197,3 +220,63 @@ def test_whoever_is_named_is_whom_a_sentence_is_about(parity):
         assert named <= {level for part in parts for level in part.items()}
         naming += bool(named)
     assert naming > 3
+
+
+# Attacks: no small group follows by subtraction from what is shown.
+
+FEW_PEOPLE = 20
+
+
+def random_kinds(seed):
+    """Combinations of levels of one to three columns, about a third of them of few people."""
+    rng = np.random.default_rng(seed)
+    shape = rng.integers(2, 5, rng.integers(1, 4))
+    codes = np.indices(shape).reshape(len(shape), -1)
+    small = rng.random(codes.shape[1]) < 0.3
+    people = np.where(small, rng.integers(0, FEW_PEOPLE, len(small)), rng.integers(FEW_PEOPLE, 500, len(small)))
+    return codes[:, people > 0], people[people > 0].astype(float)
+
+
+def indicators(codes, chosen):
+    """One row for each combination of some columns, one where a kind is in it."""
+    place = np.unique(codes[list(chosen)], axis=1, return_inverse=True)[1].ravel()
+    return np.eye(place.max() + 1)[place].T
+
+
+@pytest.mark.slow(keep=2)
+@pytest.mark.parametrize("seeds", [range(at, at + 6) for at in range(0, 120, 6)])
+def test_all_tables_of_groups_together_determine_none_of_few_people(seeds):
+    """Every number that a table may show is a linear equation; those of few people must not follow from all of them."""
+    attacked = named = 0
+    for seed in seeds:
+        codes, people = random_kinds(seed)
+        found = combinations_shown(list(codes), people, FEW_PEOPLE)
+        assert len(found) == 2 ** len(codes) - 1
+        tables = {chosen: indicators(codes, chosen) for chosen in found}
+        shown = [table[(table @ flags) > 0] for table, flags in zip(tables.values(), found.values(), strict=True)]
+        assert all((rows @ people >= FEW_PEOPLE).all() for rows in shown)
+        equations = np.concatenate([np.ones((1, len(people))), *shown])
+        projection = np.linalg.pinv(equations) @ equations
+        for table in tables.values():
+            small = table[table @ people < FEW_PEOPLE]
+            assert not np.isclose(small @ projection, small).all(axis=1).any(), seed
+            attacked += len(small)
+        named += sum(map(len, shown))
+    assert attacked > 4
+    assert named > 4
+
+
+def test_what_is_hidden_for_another_is_the_smallest_that_will_do():
+    people = np.array([7.0, 9.0, 30.0, 40.0, 500.0])
+    total = np.zeros(5, dtype=np.int64)
+    assert complementary(people, people >= FEW_PEOPLE, [total], FEW_PEOPLE).tolist() == [
+        False,
+        False,
+        False,
+        True,
+        True,
+    ]
+    nobody_small = people[2:]
+    assert complementary(nobody_small, nobody_small >= FEW_PEOPLE, [total[2:]], FEW_PEOPLE).all()
+    alone = complementary(people[:1], people[:1] >= FEW_PEOPLE, [total[:1]], FEW_PEOPLE)
+    assert not alone.any()

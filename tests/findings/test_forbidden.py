@@ -7,6 +7,7 @@ import pytest
 import evenhand as eh
 from evenhand.findings.discretion import Discretion, discreet
 from evenhand.findings.forbidden import already_forbidden, people_already
+from evenhand.render.section import Section
 from evenhand.render.sentences import sentence
 
 YOUNG = eh.Forbidden(when={"age": "<20"}, then={"income": 1})
@@ -34,5 +35,6 @@ def test_it_is_told_at_fit_and_in_the_audit_but_not_of_too_few(adult):
     note = already_forbidden(problem, adult.counts)
     words = sentence(note)
     assert words in mapping.audit().sentences("caveats")
-    assert discreet([note], Discretion(adult.counts, 20)) == [words]
-    assert words not in discreet([note], Discretion(adult.counts, 10_000))
+    for least, told in ((20, (note,)), (10_000, ())):
+        (section,) = discreet([Section("caveats", notes=(note,))], Discretion(adult.counts, least))
+        assert section.notes == told

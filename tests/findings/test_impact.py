@@ -8,6 +8,7 @@ import evenhand as eh
 from evenhand.data.weighting import Weighting
 from evenhand.engines import distinct_rows
 from evenhand.findings.impact import LEAST_SHARE, impact, impact_on
+from evenhand.render.sentences import sentence
 
 
 def table(seed, n=2000):
@@ -106,7 +107,7 @@ def test_of_other_people_everybody_is_counted(tmp_path, kind, weights, stated):
     unknown = {name: frame[name].isna() | (frame[name] == "new") for name in ("sex", "race")}
     assert (unknown["sex"] & unknown["race"]).any()
     counted_by_hand(found, mapping, frame, weight, unknown)
-    kept, *typical, strange = found.notes
+    kept, *typical, strange = map(sentence, found.notes)
     assert "a release leaves them as they are" in kept
     if not stated:
         known = set(table(5)[["sex", "race", "x", "y"]].itertuples(index=False, name=None))

@@ -205,7 +205,7 @@ class TestOriginalSegments:
     @pytest.mark.parametrize("after", ["csv", "parquet"])
     def test_files_in_batches(self, released, before, after, tmp_path, monkeypatch):
         mapping, frame, new = released
-        monkeypatch.setattr("evenhand.engines.pairing.BATCH", 700)
+        monkeypatch.setattr("evenhand.engines.delimited.CHUNK", 7000)
         monkeypatch.setattr("evenhand.findings.new_people.MOST_PIECES", 2)
         for each, name, kind in ((frame, "old", before), (new, "new", after)):
             write = each.to_csv if kind == "csv" else each.to_parquet

@@ -434,7 +434,7 @@ def test_the_first_new_cells_are_named_with_their_rows(gapped, batch, tmp_path, 
     first, second, third = (
         f"40 with (sex={row.sex}, race={row.race}; f0={row.f0}, f1={row.f1}; y={row.y})" for row in new[:3].itertuples()
     )
-    monkeypatch.setattr("evenhand.engines.streaming.BATCH", batch)
+    monkeypatch.setattr("evenhand.engines.delimited.CHUNK", 10 * batch)
     people.to_csv(tmp_path / "people.csv", index=False)
     calls = {
         "frame": lambda: mapping.release(people),

@@ -1,5 +1,8 @@
 """What a column holds, told piece by piece, and a sample that depends on what rows hold alone."""
 
+from functools import reduce
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pyarrow
@@ -8,23 +11,46 @@ from mixed import FEATURES, mixed, problem
 
 import evenhand as eh
 from evenhand.data.tree import Kind
-from evenhand.tables import dealt_folds, level_rows, read
+from evenhand.engines.typed import ReadAs, Types, read_as
+from evenhand.tables import canonical, dealt_folds, level_rows, read
 from evenhand.tables.sampling import Alike, Piece, Smallest, both, contents, look, sample_in_pieces, sample_of
 
+BLANKS = ("?", -9)
 
-def texts(table):
-    """A table as the texts of a CSV file."""
+
+def from_texts(columns, blanks, variables=()):
+    """Columns of texts as a CSV file gives them: levels as variables have them, others by what all texts are."""
+    found, known = {}, read_as(variables)
+    for name, texts in columns.items():
+        types = Types(blanks)
+        types.add(texts)
+        how = known.get(name) or ReadAs(types.holds, frozenset(map(canonical, blanks)))
+        found[name] = how.column((np.arange(len(texts)), texts))
+    return pd.DataFrame(found)
+
+
+def as_texts(table, blanks, variables=()):
+    """A table as a CSV file of it gives it."""
     found = pyarrow.Table.from_pandas(table, preserve_index=False)
-    return pyarrow.table({name: found[name].cast("string") for name in found.column_names})
+    columns = {name: found[name].cast("string").to_pylist() for name in found.column_names}
+    return from_texts(columns, blanks, variables)
 
 
-def kinds(*pieces, text=True, blanks=("?", -9)):
-    stated = problem(features=["x"], missing_values=blanks)
-    known = None
-    for values in pieces:
-        found = look(stated, read(pyarrow.table({"x": values})), text=text)
-        known = found if known is None else both(known, found)
-    return known["x"]
+def known_of(tables):
+    stated = problem(features=["x"], missing_values=BLANKS)
+    found = [look(stated, read(table)) for table in tables]
+    return reduce(both, found)["x"]
+
+
+def kinds(*pieces):
+    """What is known of a column of texts that comes in pieces."""
+    whole = from_texts({"x": [text for piece in pieces for text in piece]}, BLANKS)
+    ends = np.cumsum([0, *map(len, pieces)])
+    return known_of(whole.iloc[first:last] for first, last in pairwise(ends))
+
+
+def kind_in_memory(values):
+    return known_of([pyarrow.table({"x": values})]).kind
 
 
 class TestKinds:
@@ -45,17 +71,16 @@ class TestKinds:
         ids=str,
     )
     def test_of_texts(self, pieces, kind):
-        pieces = [pyarrow.array(piece, "string") for piece in pieces]
         assert kinds(*pieces).kind is kind
         assert kinds(*reversed(pieces)).kind is kind
 
     def test_texts_in_memory_are_no_numbers(self):
-        assert kinds(["1", "2"], text=False).kind is Kind.WORD
-        assert kinds(["true", "FALSE"], text=False).kind is Kind.TRUTH
+        assert kind_in_memory(["1", "2"]) is Kind.WORD
+        assert kind_in_memory(["true", "FALSE"]) is Kind.TRUTH
 
     def test_of_types(self):
-        assert kinds([1.0, None], text=False).kind is Kind.NUMBER
-        assert kinds([True, None], text=False).kind is Kind.TRUTH
+        assert kind_in_memory([1.0, None]) is Kind.NUMBER
+        assert kind_in_memory([True, None]) is Kind.TRUTH
 
     def test_gaps(self):
         assert not kinds(["1", "2"]).gaps
@@ -69,23 +94,19 @@ class TestKinds:
         sample = sample_of(
             stated, rows.table, rows.everybody, rows.group, rows.codes["hired"], rows.weight, rows.weight
         )
-        for text in (True, False):
-            given = texts(table.astype({"plan": object})) if text else pyarrow.Table.from_pandas(table)
-            parts = [look(stated, read(given.slice(first, 100)), text=text) for first in range(0, 500, 100)]
-            known = parts[0]
-            for part in parts[1:]:
-                known = both(known, part)
+        for given in (as_texts(table.astype({"plan": object}), blanks), table):
+            known = reduce(both, (look(stated, read(given[first : first + 100])) for first in range(0, 500, 100)))
             assert [known[name].asked(name) for name in FEATURES] == [seen.asked for seen in sample.columns]
 
 
 class TestSamples:
-    def sampled(self, stated, given, rows, size, *, text):
+    def sampled(self, stated, given, rows, size):
         def pieces():
             for first in range(0, len(given), 137):
-                part = given.slice(first, 137)
+                part = given[first : first + 137]
                 yield Piece(read(part), np.ones(len(part)))
 
-        return sample_in_pieces(stated, size, pieces, rows.variables, rows.everybody, text=text)
+        return sample_in_pieces(stated, size, pieces, rows.variables, rows.everybody)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("size", [50, 700, 5000])
@@ -99,9 +120,8 @@ class TestSamples:
         assert expected.people.sum() <= 1000
         assert len(expected) <= size
         assert (expected.people.sum() == 1000) == (size == 5000)
-        for text in (True, False):
-            given = texts(table) if text else pyarrow.Table.from_pandas(table)
-            found = self.sampled(stated, given, rows, size, text=text)
+        for given in (as_texts(table, stated.missing_values, rows.variables), table):
+            found = self.sampled(stated, given, rows, size)
             assert np.array_equal(found.outcome, expected.outcome)
             assert np.array_equal(found.group, expected.group)
             for mine, theirs in zip(found.columns, expected.columns, strict=True):
@@ -113,9 +133,10 @@ class TestSamples:
                     assert [words[0][i] for i in mine.given.codes] == [words[1][i] for i in theirs.given.codes]
 
     @pytest.mark.slow
-    def test_a_late_word_among_numbers(self):
-        """What was chosen by numbers is chosen anew by words."""
+    def test_a_late_word_among_dates(self):
+        """What was chosen by dates is chosen anew by words."""
         table = mixed(1000).astype({"code": object})
+        table["code"] = [f"2020-01-{1 + row % 28:02}" for row in range(1000)]
         table.loc[990, "code"] = "unknown"
         stated = problem(cells=eh.Leaves(sample=300))
         rows = level_rows(stated, read(table.astype({"code": str})), None)
@@ -123,7 +144,7 @@ class TestSamples:
         expected = sample_of(
             stated, read(in_memory), rows.everybody, rows.group, rows.codes["hired"], rows.weight, rows.weight
         )
-        found = self.sampled(stated, texts(in_memory), rows, 300, text=True)
+        found = self.sampled(stated, as_texts(in_memory, stated.missing_values, rows.variables), rows, 300)
         assert [seen.asked for seen in found.columns] == [seen.asked for seen in expected.columns]
         assert found.columns[FEATURES.index("code")].asked.kind is Kind.WORD
         assert np.array_equal(found.outcome, expected.outcome)

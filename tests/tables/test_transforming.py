@@ -735,7 +735,7 @@ class TestFilesThatKeepTheBound:
     def test_every_new_cell_is_within_one(self, outcomes, mode, tmp_path, monkeypatch):
         """One by one, in memory and from a file in batches; of too many of them, with all that share their row."""
         mapping, new = with_new_cells(outcomes, mode)
-        monkeypatch.setattr("evenhand.engines.streaming.BATCH", 700)
+        monkeypatch.setattr("evenhand.engines.delimited.CHUNK", 7000)
         new.to_csv(tmp_path / "new.csv", index=False)
         chance = np.zeros((len(new), outcomes))
         cell = new.groupby(list(new.columns)[mode == "blind" :]).ngroup().to_numpy()

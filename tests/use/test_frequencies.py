@@ -9,6 +9,7 @@ import pytest
 from berkeley import admissions
 from families import random_problem, random_table, small_frame, small_problem
 from fits import shared_fit
+from reports import document_of
 
 import evenhand as eh
 
@@ -59,9 +60,9 @@ def same_counts(one, other):
 
 def statements(mapping):
     audit = mapping.audit()
-    report = eh.report_on(mapping, trace=False).summary
+    report = document_of(mapping)
     # What was stated differs in one line, and so does the command.
-    own = {"problem_toml", "repeat"}
+    own = {"problem", "repeat"}
     found = {name: value for name, value in report.items() if name not in own}
     return audit.sentences("caveats"), audit.rates.to_dict(), found
 
@@ -233,7 +234,7 @@ def test_other_columns_and_an_index_do_not_hide_a_table_of_counts(tmp_path):
     assert eh.count(berkeley(), people, weights="Freq").people == 200
 
 
-@pytest.mark.parametrize("verb", ["audit", "monitor", "compare", "report", "evidence"])
+@pytest.mark.parametrize("verb", ["audit", "monitor", "compare", "report", "bundle"])
 def test_every_verb_refuses_a_table_of_counts_as_survey_weights(tmp_path, verb):
     table = admissions()
     mapping = shared_fit(berkeley(), eh.count(berkeley(), table, frequencies="Freq"))
@@ -242,7 +243,7 @@ def test_every_verb_refuses_a_table_of_counts_as_survey_weights(tmp_path, verb):
         "monitor": lambda **given: mapping.monitor(table, **given),
         "compare": lambda **given: eh.compare(mapping, mapping, table=table, **given),
         "report": lambda **given: eh.report_on(mapping, frame=table, trace=False, **given),
-        "evidence": lambda **given: eh.evidence(mapping, tmp_path / "e", table=table, trace=False, **given),
+        "bundle": lambda **given: eh.bundle(mapping, tmp_path / "e", frame=table, trace=False, **given),
     }
     with pytest.raises(eh.SpecError, match="looks like a table of counts"):
         verbs[verb](weights="Freq")
@@ -255,8 +256,8 @@ def test_berkeley_is_of_4526_people():
     mapping = eh.fit(berkeley(), table.reset_index(names="Unnamed: 0"), frequencies="Freq")
     assert mapping.audit().groups["weight"].tolist() == [1835, 2691]
     assert mapping.counts.share_of_new_cells() < 0.01
-    summary = eh.report_on(mapping, trace=False).summary
-    assert (summary["table"]["people"], summary["table"]["weighed"]) == (4526, False)
+    found = document_of(mapping)["report"]
+    assert (found["people"], found["weighed"]) == (4526, False)
     released = mapping.release(table, seed=0)
     assert released["Freq"].sum() == 4526
     verdict = mapping.realised(released).verdict

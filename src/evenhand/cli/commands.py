@@ -19,7 +19,6 @@ from evenhand._version import __version__
 from evenhand.cli import (
     answers,
     comparing,
-    evidence,
     expanding,
     mappings,
     monitoring,
@@ -199,7 +198,6 @@ COMMANDS: dict[Callable[..., None], str] = {
     monitoring.monitor: CHECK,
     reports.report: CHECK,
     comparing.compare: CHECK,
-    evidence.evidence: CHECK,
     mappings.verify: CHECK,
     mappings.theory: CHECK,
     studies.reproduce: CHECK,

@@ -180,7 +180,7 @@ def words(option: str, text: str | None) -> list[str] | None:
     return found
 
 
-BESIDE = ("out", "proof", "force", "as_json", "threads")
+BESIDE = ("out", "proof", "bundle", "selected", "show_all_groups", "force", "as_json", "threads")
 """Where an answer goes, and how fast it comes: what is in a mapping or on a page does not depend on them."""
 
 

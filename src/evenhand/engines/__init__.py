@@ -12,25 +12,24 @@ from evenhand.engines.counting import (
     unaware_people,
     weighting_in,
 )
-from evenhand.engines.expanding import Expanded, expand_file
-from evenhand.engines.files import Listed, Opened, Source, count_rows, opened, read_file
+from evenhand.engines.files import Columns, Listed, Source, count_rows, opened, read_file
 from evenhand.engines.finding import Row, row_at, rows_where
 from evenhand.engines.learning import learn_in_pieces
 from evenhand.engines.marking import Formulas, Marking
 from evenhand.engines.pairing import Pair, each_pair
 from evenhand.engines.spark import is_spark, transform_spark
-from evenhand.engines.splitting import split_file
 from evenhand.engines.sql import write_query
-from evenhand.engines.streaming import Read, Written, transform_file
+from evenhand.engines.streaming import Expanded, Read, Written, expand_file, split_file, transform_file
+from evenhand.engines.typed import read_as
 from evenhand.tables import is_path
 
 __all__ = [
     "AnyTable",
+    "Columns",
     "Expanded",
     "Formulas",
     "Listed",
     "Marking",
-    "Opened",
     "Pair",
     "Read",
     "Row",
@@ -48,6 +47,7 @@ __all__ = [
     "learn_in_pieces",
     "opened",
     "profiled_rows",
+    "read_as",
     "read_file",
     "refuse_mistaken",
     "row_at",

@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 
 from evenhand import check
-from evenhand.engines.files import PARQUET, is_parquet
+from evenhand.arrays import Cells
+from evenhand.data.domain import Variable
+from evenhand.engines.files import PARQUET, Batch, is_parquet
+from evenhand.engines.writing import Layout, written_texts
 from evenhand.errors import DataError
 from evenhand.files import replacing
-from evenhand.tables.transforming import Moves, Transformer
+from evenhand.tables.transforming import Transformed
 
 ENDINGS = (".csv", *PARQUET)
 
@@ -35,23 +38,25 @@ class ChangeList:
     def names(self) -> list[str]:
         return [ROW, *([] if self.key is None else [KEY]), COLUMN, BEFORE, AFTER, PROBABILITY]
 
-    def add(self, mode: Transformer, before: Any, after: Any, moves: Moves, first: int) -> None:
-        """Write what changed in a batch: Arrow tables of the same rows, the first of which has a position."""
+    def add(self, layout: Layout, batch: Batch, done: Transformed) -> None:
+        """Write what changed in a batch."""
         import pyarrow
 
         if self._writer is None:
-            kind = pyarrow.string() if self.key is None else _plain(before[self.key]).type
+            kind = pyarrow.string() if self.key is None else _shown(layout, batch, self.key, NOBODY).type
             self._begin(kind)
-        parts = list(self._parts(mode, before, after, moves, first))
+        parts = list(self._parts(layout, batch, done))
         if parts:
             found = pyarrow.concat_tables(parts)
             # By person, and each person's columns in their order.
             order = np.argsort(found[ROW].to_numpy(), kind="stable")
             self._write(found.take(order))
 
-    def _parts(self, mode: Transformer, before: Any, after: Any, moves: Moves, first: int) -> Iterator[Any]:
+    def _parts(self, layout: Layout, batch: Batch, done: Transformed) -> Iterator[Any]:
         import pyarrow
 
+        mode, moves = done.mode, done.moves
+        assert moves is not None
         probability = mode.kernel.probability[moves.entry]
         for axis, own, targets in zip(mode.writes, moves.own, mode.targets(moves.entry, moves.own), strict=True):
             for variable, old, new in zip(axis.variables, axis.unravel(own), axis.unravel(targets), strict=True):
@@ -59,13 +64,13 @@ class ChangeList:
                 moved = np.flatnonzero(old != new) if variable.is_column else np.zeros(0, dtype=np.int64)
                 if not len(moved):
                     continue
-                at = pyarrow.array(moves.at[moved])
+                at = moves.at[moved]
                 columns = {
-                    ROW: moves.at[moved] + first + 1,
-                    **({} if self.key is None else {KEY: _plain(before[self.key].take(at))}),
+                    ROW: at + batch.first + 1,
+                    **({} if self.key is None else {KEY: _shown(layout, batch, self.key, at)}),
                     COLUMN: pyarrow.array([variable.name]).take(pyarrow.array(np.zeros(len(moved), dtype=np.int64))),
-                    BEFORE: _plain(before[variable.name].take(at)).cast(pyarrow.string()),
-                    AFTER: _plain(after[variable.name].take(at)).cast(pyarrow.string()),
+                    BEFORE: _shown(layout, batch, variable.name, at).cast(pyarrow.string()),
+                    AFTER: _became(layout, batch, done, variable, at).cast(pyarrow.string()),
                     PROBABILITY: probability[moved],
                 }
                 yield pyarrow.table(columns, schema=self._schema)
@@ -100,6 +105,31 @@ class ChangeList:
         self._writer.close()
         if not self.parquet:
             self._sink.close()
+
+
+NOBODY = np.zeros(0, dtype=np.int64)
+
+
+def _shown(layout: Layout, batch: Batch, name: str, at: Cells) -> Any:
+    """Return what some rows of a batch hold in a column, as it stands in the file."""
+    import pyarrow
+
+    if batch.records is not None:
+        place = layout.source.place(name)
+        return batch.records.of(at).texts(place)
+    return _plain(batch.table[name].to_native().take(pyarrow.array(at)))
+
+
+def _became(layout: Layout, batch: Batch, done: Transformed, variable: Variable, at: Cells) -> Any:
+    """Return what some rows that changed have now."""
+    import pyarrow
+
+    if batch.records is None:
+        return _plain(done.table[variable.name].to_native().take(pyarrow.array(at)))
+    fresh, place = done.fresh[variable.name], layout.source.place(variable.name)
+    texts = written_texts(fresh, variable, lambda: batch.records.numbered(place)[1])
+    which = fresh.which[np.searchsorted(fresh.at, at)]
+    return pyarrow.array(texts, pyarrow.string()).take(pyarrow.array(which))
 
 
 def _plain(column: Any) -> Any:

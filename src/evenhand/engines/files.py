@@ -1,77 +1,49 @@
-"""CSV and Parquet files as DuckDB queries; a path may be a glob.
+"""CSV and Parquet files, one or several of the same columns; a path may be a glob.
 
-A CSV file is read as texts, so that what is not transformed comes out as it was; the columns that are counted get their
-types from all of their values: whole numbers, real numbers, else text. Inside DuckDB columns have numbers: whatever a
-file calls its columns, or does not call them, no name of a query is one of these.
+A CSV file is read by its bytes, and its columns get types where they are read. Parquet files are read by DuckDB, where
+columns have numbers: whatever a file calls its columns, or does not call them, no name of a query is one of these.
 """
 
 from __future__ import annotations
 
-import errno
 import glob
 import os
-import secrets
-import shutil
-import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import Any, TypeVar
+
+import pandas as pd
 
 from evenhand import check
-from evenhand.engines.unpacking import (
-    CHUNK,
-    LONGEST_RECORD,
-    Unended,
-    checked,
-    fault,
-    is_packed,
-    mixed_start,
-    records,
-    unpacked_name,
-    written,
-)
-from evenhand.engines.waiting import beside
-from evenhand.errors import (
-    DataError,
-    EvenhandError,
-    EvenhandWarning,
-    MissingExtraError,
-    Option,
-    StorageError,
-    did_you_mean,
-    some_of,
-)
-from evenhand.resources import Progress, Resources, current, words
+from evenhand.engines.delimited import Records, See, Shape, first_record, records, unpacked_name
+from evenhand.engines.duck import arrow, connection, in_words_of, literal
+from evenhand.engines.typed import ReadAs, valued
+from evenhand.engines.waiting import ahead, beside
+from evenhand.errors import DataError, EvenhandWarning, did_you_mean, some_of
+from evenhand.resources import Progress, current, silent
 from evenhand.spec import CsvFormat
-from evenhand.tables import REAL, WHOLE, Table, is_path, read
-
-if TYPE_CHECKING:
-    import pandas as pd
+from evenhand.tables import Table, is_path, read, stacked
 
 PARQUET = (".parquet", ".pq")
 
-DUCKDB_SHARE = 0.9
-"""How much of the memory DuckDB may hold; batches on their way through the kernel have the rest."""
+BATCH = 1 << 17
+"""Rows of a Parquet file that are read at once, unless they are long."""
 
-GLANCE = 0.2
-"""Seconds between two looks at how far a query is."""
+STEP = 1 << 14
+"""Rows that DuckDB hands over at once."""
 
-BLOCK = 1 << 18
-"""DuckDB writes so many bytes at once: a disk with less room is full."""
+BATCH_SHARE = 1 / 32
+"""How much of the memory the values of a batch may take."""
 
-FULL = "the disk is full"
+T = TypeVar("T")
 
-BLOCK_OF_TEXTS = 2048 * 16
-"""DuckDB's block of a column of texts has so many bytes, however few rows there are."""
-
-BLOCKS_HELD = 8
-"""So many blocks of a column may be there at once: being read, put beside others, and written."""
+Reading = Callable[[Sequence[str]], Iterator[Any]]
+"""Reads columns of Parquet files in place of DuckDB: Arrow tables."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +76,6 @@ class Source:
         The first line of a CSV file as it stands, without its end.
     types : tuple of Any
         The Arrow types of a Parquet file's columns.
-    copies : tuple of str
-        What DuckDB is to read in place of the files.
     """
 
     paths: tuple[str, ...]
@@ -113,12 +83,11 @@ class Source:
     format: CsvFormat | None
     line: str | None = None
     types: tuple[Any, ...] = ()
-    copies: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, path: str | os.PathLike[str], format: CsvFormat | None = None) -> Source:
         """Find the files of a path or glob, and their columns."""
-        duck()
+        arrow()
         given = path.paths if isinstance(path, Listed) else (check.path("the table", path),)
         paths = tuple(found for each in given for found in _found(each))
         if is_parquet(paths[0]):
@@ -177,43 +146,49 @@ class Source:
         """What the columns are called inside DuckDB."""
         return tuple(map(column_number, range(len(self.header))))
 
+    def place(self, name: str) -> int:
+        """Return which column has a name."""
+        return self._places[name]
+
     def at(self, name: str) -> str:
         """Return what a column is called inside DuckDB."""
         return column_number(self._places[name])
 
     @property
     def sql(self) -> str:
-        """The table expression that reads them; a CSV file's columns are texts."""
+        """The table expression that reads Parquet files."""
         # DuckDB would take characters of a name for a pattern, and the names of folders for columns.
-        files = "[" + ", ".join(literal(glob.escape(path)) for path in self.copies or self.paths) + "]"
-        if self.format is None:
-            return (
-                f"(FROM read_parquet({files}, hive_partitioning = false) AS evenhand_file({', '.join(self.numbers)}))"
-            )
-        columns = ", ".join(f"{number}: 'VARCHAR'" for number in self.numbers)
-        return (
-            f"read_csv({files}, columns = {{{columns}}}, auto_detect = false, strict_mode = true, "
-            f"header = {'false' if self.format.names else 'true'}, delim = {literal(self.format.delimiter)}, "
-            f"quote = '\"', escape = '\"', allow_quoted_nulls = false, hive_partitioning = false, "
-            f"compression = 'none', max_line_size = {LONGEST_RECORD}, buffer_size = {LONGEST_RECORD})"
-        )
+        files = "[" + ", ".join(literal(glob.escape(path)) for path in self.paths) + "]"
+        return f"(FROM read_parquet({files}, hive_partitioning = false) AS evenhand_file({', '.join(self.numbers)}))"
+
+    def records(self, told: Callable[[float], None], see: Callable[[str], See] | None = None) -> Iterator[Records]:
+        """Read CSV files from the first record to the last; ``see`` is asked for whoever sees a file's bytes."""
+        assert self.format is not None
+        for place, path in enumerate(self.paths):
+            shape = Shape(path, self.format.delimiter, len(self.header))
+
+            def share(done: float, place: int = place) -> None:
+                told((place + done) / len(self.paths))
+
+            skipped = 0 if self.format.names is not None else 1
+            for found in records(shape, share, None if see is None else see(path)):
+                if len(found) > skipped:
+                    yield found.of(slice(skipped, None)) if skipped else found
+                skipped = max(skipped - len(found), 0)
 
     @property
     def state(self) -> tuple[tuple[int, int], ...]:
         """The files' sizes and times, by which a change is noticed."""
         return tuple((found.st_size, found.st_mtime_ns) for found in map(os.stat, self.paths))
 
-    def rows(self, duck_: Any) -> tuple[int, bool]:
-        """Return how many rows there are, and whether that is exact: those of a CSV file are told by its first lines.
+    @property
+    def rows(self) -> int | None:
+        """How many rows Parquet files have; a CSV file does not say it."""
+        if self.format is not None:
+            return None
+        import pyarrow.parquet
 
-        DuckDB would have to read all of it.
-        """
-        if self.format is None:
-            return int(duck_.sql(f"SELECT count(*) FROM {self.sql}").fetchall()[0][0]), True
-        paths = self.copies or self.paths
-        with open(paths[0], "rb") as file:
-            start = file.read(CHUNK)
-        return sum(map(os.path.getsize, paths)) * start.count(b"\n") // max(len(start), 1), False
+        return sum(int(pyarrow.parquet.read_metadata(path).num_rows) for path in self.paths)
 
     @property
     def name(self) -> str:
@@ -251,21 +226,6 @@ class Source:
                 f"dates"
             )
 
-    @property
-    def at_once(self) -> int:
-        """How many columns of a CSV file DuckDB can hold at once: it has blocks of each on several ways."""
-        return max(current().memory // (BLOCKS_HELD * BLOCK_OF_TEXTS), 1)
-
-    @property
-    def fault(self) -> str | None:
-        """What is wrong with the rows of a CSV file, found without DuckDB; None where nothing is."""
-        if self.format is None:
-            return None
-        for path, copy in zip(self.paths, self.copies or self.paths, strict=True):
-            if found := fault(copy, len(self.header), self.format.delimiter):
-                return f"{path!r} {found}"
-        return None
-
 
 def column_number(place: int) -> str:
     """Return what the column at a place is called inside DuckDB."""
@@ -275,23 +235,6 @@ def column_number(place: int) -> str:
 def named(found: Any, columns: Sequence[str]) -> Table:
     """Return the first columns of an Arrow table under their own names."""
     return read(found.select(list(range(len(columns)))).rename_columns(list(columns)))
-
-
-def batches(duck_: Any, query: str, columns: Sequence[str], *, rows: int, memory: float, step: int) -> Iterator[Any]:
-    """Read the answer of a query in order: Arrow tables of so many rows, or of as many as so much memory holds.
-
-    DuckDB hands over no more than ``step`` rows at once.
-    """
-    import pyarrow
-
-    held: list[Any] = []
-    for part in duck_.sql(query).to_arrow_reader(min(rows, step)):
-        held.append(part)
-        if sum(map(len, held)) >= rows or sum(one.nbytes for one in held) >= memory:
-            yield pyarrow.Table.from_batches(held).rename_columns(list(columns))
-            held = []
-    if held:
-        yield pyarrow.Table.from_batches(held).rename_columns(list(columns))
 
 
 def _plain_types(types: Any) -> tuple[Any, ...]:
@@ -332,7 +275,7 @@ def _found(pattern: str) -> tuple[str, ...]:
         try:
             path.encode()
         except UnicodeEncodeError:
-            raise DataError(f"the name {path!r} is not text in UTF-8, as DuckDB needs it; rename the file") from None
+            raise DataError(f"the name {path!r} is not text in UTF-8, rename the file") from None
     if len({is_parquet(path) for path in paths}) > 1:
         raise DataError(f"{pattern!r} matches files of different kinds")
     return tuple(paths)
@@ -345,7 +288,7 @@ def _why_none(pattern: str) -> str:
     except (FileNotFoundError, ValueError):
         return ""
     except OSError as error:
-        return f": {_in_words(error)}"
+        return f": {in_words_of(error)}"
     return ""
 
 
@@ -363,16 +306,10 @@ def _schema(path: str) -> Any:
 
 def _header(path: str, format: CsvFormat) -> tuple[str, tuple[str, ...]]:
     """Return the first line of a CSV file, and the column names in it."""
-    try:
-        found = next(records(path, format.delimiter), None)
-        if found is None:
-            raise DataError(f"{path!r} is empty")
-        names = tuple(map(written, found.fields))
-        line = found.raw.decode("utf-8-sig").rstrip("\r\n")
-    except Unended as error:
-        raise DataError(f"{path!r} {error}") from None
-    except UnicodeDecodeError:
-        raise DataError(f"{path!r} is not text in UTF-8 in line 1; save it as UTF-8 first") from None
+    found = first_record(path, format.delimiter)
+    if found is None:
+        raise DataError(f"{path!r} is empty")
+    line, names = found[0].decode(), found[1]
     if not line.strip():
         raise DataError(f"the first line of {path!r}, which should name its columns, is blank")
     if len(names) == 1 and (others := [c for c in ",;\t|" if c in line and c != format.delimiter]):
@@ -380,232 +317,160 @@ def _header(path: str, format: CsvFormat) -> tuple[str, tuple[str, ...]]:
             f"{path!r} seems to be separated by {others[0]!r}, not by {format.delimiter!r}; write [csv] delimiter = "
             f"{others[0]!r} in the problem, or give --delimiter to init"
         )
-    return line, names
+    return line, tuple(names)
 
 
-@contextmanager
-def reading(
-    source: Source, target: str | None = None, progress: Progress | None = None
-) -> Iterator[tuple[Any, Source]]:
-    """Open DuckDB for one piece of work on files, and give what it is to read: the files, or copies of them.
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some rows of a file.
 
-    Every byte of CSV files is looked at first. Packed files are unpacked; the copies go where everything goes that does
-    not fit into memory.
+    Attributes
+    ----------
+    table : frame
+        The columns that were asked for, with their types.
+    first : int
+        The position of the first row.
+    records : Records or None
+        The rows as they stand in a CSV file.
+    whole : Arrow table or None
+        All columns of a Parquet file, where they were asked for.
     """
-    duckdb = duck()
-    with connection(source.name, target) as duck_:
-        source = source if source.format is None else _readable(source, source.format, duck_, progress)
-        try:
-            yield duck_, source
-        except (duckdb.Error, OSError) as error:
-            if kind_of(error) is duckdb.InvalidInputException and (wrong := source.fault):
-                raise DataError(wrong) from None
-            raise
+
+    table: Table
+    first: int
+    records: Records | None = None
+    whole: Any = None
+
+    def __len__(self) -> int:
+        return len(self.table) if self.records is None else len(self.records)
+
+    def of(self, rows: slice) -> Batch:
+        """Return some of the rows."""
+        if rows == slice(0, len(self)):
+            return self
+        records = None if self.records is None else self.records.of(rows)
+        whole = None if self.whole is None else self.whole.slice(rows.start, rows.stop - rows.start)
+        return Batch(self.table[rows, :], self.first + rows.start, records, whole)
 
 
-def _readable(source: Source, format: CsvFormat, duck_: Any, progress: Progress | None) -> Source:
-    """Check CSV files from the first byte to the last, and return them as DuckDB can read them."""
-    folder = Path(duck_.sql("SELECT current_setting('temp_directory')").fetchall()[0][0])
-    copies = []
-    for place, path in enumerate(source.paths):
-        told = None if progress is None else partial(progress, "unpacking" if is_packed(path) else "checking")
-        if is_packed(path):
-            copies.append(os.fspath(folder / f"{place}.csv"))
-            with _writing(copies[-1]) as file:
-                longest = checked(path, file.write, told)
+Columns = Mapping[str, ReadAs | None]
+"""The columns that are read, and how their texts are read in CSV files; None as the texts that they are."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """Files that are open for one piece of work, and DuckDB's connection if they are Parquet."""
+
+    source: Source
+    duck: Any
+    progress: Progress
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Do the work so that Ctrl-C ends it within moments."""
+        return work() if self.duck is None else beside(work, self.duck.interrupt)
+
+    def batches(
+        self,
+        columns: Columns,
+        what: str,
+        *,
+        whole: bool = False,
+        see: Callable[[str], See] | None = None,
+        straight: Reading | None = None,
+    ) -> Iterator[Batch]:
+        """Read columns in batches, in the order of rows, and say how far that is."""
+        shares = [0.0]
+        if self.duck is None:
+            found = self._of_records(columns, shares, see)
         else:
-            copies.append(path)
-            longest = checked(path, len, told)
-        wrong = mixed_start(copies[-1], format.delimiter)
-        if longest > LONGEST_RECORD:
-            # DuckDB would leave out a last row that is far too long.
-            wrong = fault(copies[-1], len(source.header), format.delimiter)
-        if wrong is not None:
-            raise DataError(f"{path!r} {wrong}")
-    return replace(source, copies=tuple(copies))
+            found = self._of_parquet(columns, straight, whole=whole)
+        done, every = 0, self.source.rows
+        for batch in found:
+            yield batch
+            done += len(batch)
+            share = shares[0] if every is None else done / max(every, 1)
+            self.progress(f"{what}: {done:,}{'' if every is None else f' of {every:,}'} rows", min(share, 1.0))
+
+    def _of_records(self, columns: Columns, shares: list[float], see: Callable[[str], See] | None) -> Iterator[Batch]:
+        def told(share: float) -> None:
+            shares[0] = share
+
+        first = 0
+
+        def typed(found: Records) -> Batch:
+            nonlocal first
+            table = table_of(found, self.source, columns)
+            first += len(found)
+            return Batch(table, first - len(found), found)
+
+        # One thread cuts bytes into records, one makes columns of these, while the caller works on the batch before.
+        yield from ahead(map(typed, ahead(self.source.records(told, see))))
+
+    def _of_parquet(self, columns: Columns, straight: Reading | None, *, whole: bool) -> Iterator[Batch]:
+        names = list(self.source.columns) if whole else list(columns)
+        if straight is not None:
+            parts = straight(names)
+        else:
+            query = f"SELECT {', '.join(map(self.source.at, names))} FROM {self.source.sql}"
+            parts = duck_batches(self.duck, query, names)
+        first = 0
+        for part in parts:
+            yield Batch(read(part.select(list(columns))), first, whole=part if whole else None)
+            first += len(part)
+
+    def gathered(self, columns: Columns, what: str) -> Iterator[Batch]:
+        """Read everything as one batch; a file without rows has none."""
+        parts = list(self.batches(columns, what))
+        if not parts:
+            return
+        if self.duck is None:
+            records = Records.joined([each.records for each in parts if each.records is not None])
+            yield Batch(table_of(records, self.source, columns), 0, records)
+        else:
+            yield Batch(stacked([each.table for each in parts]), 0)
+
+
+def table_of(found: Records, source: Source, columns: Columns) -> Table:
+    """Return some columns of records with their types."""
+    made = {}
+    for name, how in columns.items():
+        place = source.place(name)
+        if how is None:
+            texts: Any = pd.arrays.ArrowExtensionArray(found.texts(place))
+            made[name] = pd.Series(texts, copy=False)
+        else:
+            made[name] = how.column(found.numbered(place))
+    return read(pd.DataFrame(made, index=pd.RangeIndex(len(found)), copy=False))
+
+
+def rows_at_once(size: float) -> int:
+    """Return how many rows of so many bytes each are read at once."""
+    return max(min(BATCH, int(current().memory * BATCH_SHARE / size)), 1)
+
+
+def duck_batches(duck_: Any, query: str, columns: Sequence[str]) -> Iterator[Any]:
+    """Read the answer of a query in order: Arrow tables of so many rows, or of as many as their share of the memory."""
+    import pyarrow
+
+    held: list[Any] = []
+    memory = current().memory * BATCH_SHARE
+    for part in duck_.sql(query).to_arrow_reader(min(BATCH, STEP)):
+        held.append(part)
+        if sum(map(len, held)) >= BATCH or sum(one.nbytes for one in held) >= memory:
+            yield pyarrow.Table.from_batches(held).rename_columns(list(columns))
+            held = []
+    if held:
+        yield pyarrow.Table.from_batches(held).rename_columns(list(columns))
 
 
 @contextmanager
-def _writing(path: str) -> Iterator[BinaryIO]:
-    """Open a copy to be written; the disk may be full."""
-    folder = Path(path).parent
-    try:
-        folder.mkdir(exist_ok=True)
-        with open(path, "wb") as file:
-            yield file
-    except OSError as error:
-        raise no_room(folder.parent, error) from None
-
-
-@contextmanager
-def connection(name: str, target: str | None = None) -> Iterator[Any]:
-    """Open DuckDB for one piece of work on a file; its errors become ours.
-
-    What does not fit into memory goes beside ``target``, into a folder that DuckDB makes when it first needs one.
-    """
-    duckdb = duck()
-    resources = current()
-    spill = Path(resources.folder(target)) / f".evenhand-{secrets.token_hex(6)}"
-    memory = f"{int(resources.memory * DUCKDB_SHARE) // 1000}KB"
-    opened = duckdb.connect(
-        config={"memory_limit": memory, "threads": resources.threads, "temp_directory": os.fspath(spill)}
-    )
-    try:
-        # Otherwise all columns of a row group are read at once, however large it is.
-        opened.execute("SET GLOBAL disable_parquet_prefetching = true")
-        yield observable(opened)
-    except (duckdb.Error, OSError) as error:
-        if not isinstance(error, duckdb.Error) and error.errno is not None:
-            raise
-        raise explained(name, error, resources, spill.parent) from None
-    finally:
-        opened.close()
-        shutil.rmtree(spill, ignore_errors=True)
-
-
-def kind_of(error: BaseException) -> type[BaseException]:
-    """Return the class of one of DuckDB's errors.
-
-    Through Arrow they arrive as errors of the system without a number, and the name of the class is how they begin.
-    """
-    duckdb = duck()
-    kinds = {
-        "Out of Memory Error": duckdb.OutOfMemoryException,
-        "Invalid Input Error": duckdb.InvalidInputException,
-        "IO Error": duckdb.IOException,
-    }
-    found: type[BaseException] = type(error)
-    return found if isinstance(error, duckdb.Error) else kinds.get(str(error).split(":", 1)[0], found)
-
-
-def observable(duck_: Any) -> Any:
-    """Let a connection be asked how far its query is, which DuckDB answers only where a bar could be drawn."""
-    duck_.execute("SET enable_progress_bar = true")
-    duck_.execute("SET enable_progress_bar_print = false")
-    return duck_
-
-
-@contextmanager
-def watched(duck_: Any, what: str, progress: Progress | None) -> Iterator[None]:
-    """Say how far the queries of a connection are, while they run."""
-    if progress is None:
-        yield
+def reading(source: Source, target: str | None = None, progress: Progress | None = None) -> Iterator[Reader]:
+    """Open files for one piece of work; what does not fit into memory goes beside ``target``."""
+    if source.format is not None:
+        yield Reader(source, None, progress or silent)
         return
-    done = Event()
-
-    def look() -> None:
-        # Who ends the work by raising here is heard in the thread that does it.
-        with suppress(KeyboardInterrupt):
-            while not done.wait(GLANCE):
-                share = share_done(duck_)
-                progress(f"{what}: {share:.0%}" if share else what, share)
-
-    watcher = Thread(target=look, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        done.set()
-        watcher.join()
-
-
-def share_done(duck_: Any) -> float:
-    """Return how much of the running query is done; 0 where that is not known."""
-    return max(float(duck_.query_progress()), 0.0) / 100
-
-
-def duck() -> Any:
-    """Import DuckDB, or say how to install it."""
-    try:
-        import duckdb
-        import pyarrow  # noqa: F401  # DuckDB hands batches over through it
-    except ImportError:
-        raise MissingExtraError("files are read by DuckDB: pip install 'evenhand[files]'") from None
-    return duckdb
-
-
-def explained(name: str, error: BaseException, resources: Resources, folder: Path) -> EvenhandError:
-    """Return the error that says in one sentence what DuckDB found wrong; ``folder`` is where it spills."""
-    duckdb, kind = duck(), kind_of(error)
-    if kind is duckdb.IOException and (why := why_unwritable(folder)):
-        return no_room(folder, why)
-    if kind is duckdb.OutOfMemoryException:
-        # DuckDB leaves some of a disk free, and calls that a lack of memory too.
-        if shutil.disk_usage(folder).free < resources.memory:
-            return no_room(folder, FULL)
-        fewer = (", or ", Option("threads", resources.threads // 2)) if resources.threads > 1 else ()
-        return DataError(
-            f"{name!r} cannot be worked on within {words(resources.memory)} of memory; try ",
-            Option("memory", words(2 * resources.memory)),
-            *fewer,
-        )
-    return DataError(f"{name!r} cannot be read: {first_line(error)}")
-
-
-def first_line(error: BaseException) -> str:
-    """Return what one of DuckDB's errors says first, without the name of its class."""
-    return next(iter(str(error).splitlines()), type(error).__name__).split(": ", 1)[-1]
-
-
-def why_unwritable(place: Path) -> str | None:
-    """Say why a folder takes no more files, or a file no more bytes; None where it does."""
-    try:
-        with tempfile.TemporaryFile(dir=place) if place.is_dir() else place.open("ab") as file:
-            file.write(bytes(BLOCK))
-    except OSError as error:
-        return _in_words(error)
-    return None
-
-
-def _in_words(error: OSError) -> str:
-    return FULL if error.errno == errno.ENOSPC else error.strerror or str(error)
-
-
-def no_room(folder: Path, why: str | OSError) -> StorageError:
-    """Return the error that says that a folder takes no more of what does not fit into memory."""
-    why = why if isinstance(why, str) else _in_words(why)
-    return StorageError(
-        f"{why}: {os.fspath(folder)!r} has no room for what does not fit into memory "
-        f"({words(current().memory)}); raise ",
-        Option("memory"),
-        ", or choose another folder with EVENHAND_SPILL",
-    )
-
-
-def typed(
-    duck_: Any, source: Source, columns: Sequence[str], blanks: Sequence[Any] = (), table: str | None = None
-) -> str:
-    """Return the select list of columns with their types, of a file or of a table that holds all values of one.
-
-    Columns keep their numbers.
-
-    ``blanks`` are texts that stand for a missing value.
-    """
-    numbers = [source.at(name) for name in columns]
-    if source.format is None:
-        return ", ".join(numbers)
-    kinds = types(duck_, table or source.sql, numbers, blanks)
-    return ", ".join(f"CAST({text_of(number, blanks)} AS {kind}) AS {number}" for number, kind in kinds.items())
-
-
-def types(duck_: Any, table: str, numbers: Sequence[str], blanks: Sequence[Any] = ()) -> dict[str, str]:
-    """Return the type of each column of texts: a number where every text is one."""
-    # One test of all columns' texts, one below the other: DuckDB takes its time to prepare each of thousands.
-    texts, places = ", ".join(text_of(number, blanks) for number in numbers), ", ".join(map(literal, numbers))
-    tests = ", ".join(f"bool_and(regexp_full_match(text, '{pattern}'))" for pattern in (WHOLE, REAL))
-    below = f"SELECT unnest([{places}]) AS number, unnest([{texts}]) AS text FROM {table}"
-    found = {
-        n: (whole, real)
-        for n, whole, real in duck_.sql(f"SELECT number, {tests} FROM ({below}) GROUP BY number").fetchall()
-    }
-    answers = ((number, *found.get(number, (None, None))) for number in numbers)
-    return {number: "BIGINT" if whole else "DOUBLE" if real else "VARCHAR" for number, whole, real in answers}
-
-
-def text_of(column: str, blanks: Sequence[Any] = ()) -> str:
-    """Return the expression of a column's text, null where it is blank."""
-    known = ["''", *(literal(str(value)) for value in blanks)]
-    return f"CASE WHEN {column} IN ({', '.join(known)}) THEN NULL ELSE {column} END"
+    with connection(source.name, target) as duck_:
+        yield Reader(source, duck_, progress or silent)
 
 
 def read_file(
@@ -629,60 +494,53 @@ def read_file(
 def count_rows(path: str | os.PathLike[str], format: CsvFormat | None = None, progress: Progress | None = None) -> int:
     """Return how many rows files have."""
     source = Source.of(path, format)
-    with reading(source, progress=progress) as (duck_, given), watched(duck_, "counting rows", progress):
-        query = f"SELECT count(*) FROM {given.sql}"
-        return int(beside(lambda: duck_.sql(query).fetchall()[0][0], duck_.interrupt))
+    if (rows := source.rows) is not None:
+        return rows
+    with reading(source, progress=progress) as reader:
+        return sum(len(batch) for batch in reader.batches({}, "counting rows"))
 
 
 def whole_table(source: Source, rows: int | None = None, progress: Progress | None = None) -> Any:
-    """Return all columns of files, or their first rows, as they stand: an Arrow table."""
+    """Return all columns of files, or of their first rows, as they stand: an Arrow table."""
     import pyarrow
 
-    limit = "" if rows is None else f" LIMIT {int(rows)}"
-    # As many columns at a time as DuckDB can hold.
-    size = len(source.columns) if source.format is None else source.at_once
-    with reading(source, progress=progress) as (duck_, given), watched(duck_, "reading", progress):
-
-        def some(columns: Sequence[str]) -> Any:
-            return duck_.sql(f"SELECT {', '.join(columns)} FROM {given.sql}{limit}").to_arrow_table()
-
-        def side_by_side() -> Any:
-            parts = [some(given.numbers[first : first + size]) for first in range(0, len(given.numbers), size)]
-            return pyarrow.table([each for part in parts for each in part.columns], names=list(given.numbers))
-
-        return beside(side_by_side, duck_.interrupt)
-
-
-def valued(texts: Any, blanks: Sequence[Any], kind: str | None = None) -> Any:
-    """Return texts as values of a type, or of that which :func:`types` would find: it is slow for many columns."""
-    import pyarrow
-    import pyarrow.compute
-
-    compute: Any = pyarrow.compute
-    blank = compute.is_in(texts, value_set=pyarrow.array(["", *map(str, blanks)], type=texts.type))
-    texts = compute.if_else(blank, None, texts)
-    for name, pattern, to in (("BIGINT", WHOLE, pyarrow.int64()), ("DOUBLE", REAL, pyarrow.float64())):
-        # It is None where there is no text at all.
-        fits = compute.all(compute.match_substring_regex(texts, rf"\A(?:{pattern})\z")) if kind is None else None
-        if name == kind or (fits is not None and fits.as_py()):
-            return texts.cast(to)
-    return texts
+    with reading(source, progress=progress) as reader:
+        if reader.duck is not None:
+            limit = "" if rows is None else f" LIMIT {int(rows)}"
+            query = f"SELECT {', '.join(source.numbers)} FROM {source.sql}{limit}"
+            return reader.run(lambda: reader.duck.sql(query).to_arrow_table())
+        parts, held = [], 0
+        for batch in reader.batches({}, "reading"):
+            found = batch.records
+            assert found is not None
+            parts.append([found.texts(place) for place in range(len(source.header))])
+            held += len(batch)
+            if rows is not None and held >= rows:
+                break
+        columns = [
+            pyarrow.chunked_array([part[place] for part in parts], pyarrow.string())
+            for place in range(len(source.header))
+        ]
+        found_ = pyarrow.table(columns, names=list(source.numbers))
+        return found_ if rows is None else found_.slice(0, rows)
 
 
-class Opened(NamedTuple):
-    """A whole table in memory; ``text`` where it holds the texts of a CSV file."""
-
-    table: Table
-    text: bool
-
-
-def opened(table: Any, format: CsvFormat | None = None, rows: int | None = None) -> Opened:
-    """Return a frame as it is, or a whole file, or its first rows, as its texts (CSV) or values (Parquet)."""
+def opened(
+    table: Any, format: CsvFormat | None = None, rows: int | None = None, columns: Columns | None = None
+) -> Table:
+    """Return a frame as it is, or a whole file, or its first rows; columns of CSV files as they are to be read."""
     if not is_path(table):
-        return Opened(read(table), text=False)
+        return read(table)
     source = Source.of(table, format)
-    return Opened(named(whole_table(source, rows), source.columns), source.format is not None)
-
-
-def literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    if source.format is None:
+        return named(whole_table(source, rows), source.columns)
+    every = dict.fromkeys(source.columns) | dict(columns or {})
+    with reading(source) as reader:
+        parts, held = [], 0
+        for batch in reader.batches(every, "reading"):
+            parts.append(batch.table)
+            held += len(batch)
+            if rows is not None and held >= rows:
+                break
+    found = stacked(parts) if parts else read(pd.DataFrame({name: [] for name in every}))
+    return found if rows is None else found.head(rows)

@@ -6,7 +6,7 @@ each cell. Knows nothing of where pieces come from.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,27 +48,26 @@ class Sums:
 SUMMED = ("people", "weight", "squares")
 
 
-def learn_in_pieces(problem: Problem, rows: Levelled, pieces: Pieces, *, text: bool) -> Levelled:
-    """Learn cells over a table that comes in pieces, and count people in them; the other levels are known already."""
+def learn_in_pieces(problem: Problem, rows: Levelled, pieces: Pieces) -> Levelled:
+    """Learn cells over a table that comes in pieces, and count people in them; the other levels are known already.
+
+    The pieces have only rows that weigh anything.
+    """
     assert problem.cells is not None
-
-    def weighing() -> Iterator[Piece]:
-        return (piece.of(np.flatnonzero(piece.weight > 0)) for piece in pieces())
-
-    sample = sample_in_pieces(problem, problem.cells.sample, weighing, rows.variables, rows.everybody, text=text)
+    sample = sample_in_pieces(problem, problem.cells.sample, pieces, rows.variables, rows.everybody)
     learned = learned_variable(problem, problem.cells, sample)
     domain = Domain.of((*rows.variables, learned))
     held: list[Sums] = []
-    for piece in weighing():
-        held.append(cell_sums(domain, piece, text=text))
+    for piece in pieces():
+        held.append(cell_sums(domain, piece))
         if sum(len(each.cell) for each in held) > MOST_PARTS:
             held = [Sums.joined(held)]
     return levelled(domain, Sums.joined(held), rows)
 
 
-def cell_sums(domain: Domain, piece: Piece, *, text: bool = False) -> Sums:
+def cell_sums(domain: Domain, piece: Piece) -> Sums:
     """Count the rows of a piece in the cells (d, x, y) of a domain that was made from all of the table."""
-    found = [cells(axis, piece.table, text=text) for axis in (domain.d, domain.x, domain.y)]
+    found = [cells(axis, piece.table) for axis in (domain.d, domain.x, domain.y)]
     if any(new.any() for _, new in found):
         # Levels were made from all rows.
         raise DataError("the table was changed while it was read: it has values that it did not have")
@@ -101,7 +100,7 @@ class Represented:
     squares: Numbers
 
 
-def represented(domain: Domain, pieces: Iterable[Piece], name: str, *, text: bool) -> Represented | None:
+def represented(domain: Domain, pieces: Iterable[Piece], name: str) -> Represented | None:
     """Return one row for each kind of rows that a mapping tells apart; None of a table without rows.
 
     Rows are of one kind if they agree in the level of every column that has levels, or in the value where that is none;
@@ -113,7 +112,7 @@ def represented(domain: Domain, pieces: Iterable[Piece], name: str, *, text: boo
     found = [np.zeros(0)] * 3
     size, first = 0, 0
     for piece in pieces:
-        keys, at, inverse = _kinds(domain, piece.table, text=text, first=first)
+        keys, at, inverse = _kinds(domain, piece.table, first=first)
         first += len(piece.weight)
         known = len(place)
         slot = np.array([place.setdefault(key, len(place)) for key in keys], dtype=np.int64)
@@ -129,15 +128,15 @@ def represented(domain: Domain, pieces: Iterable[Piece], name: str, *, text: boo
     return Represented(stacked(held), *found) if place else None
 
 
-def _kinds(domain: Domain, table: Table, *, text: bool, first: int) -> tuple[list[tuple[Any, ...]], Cells, Cells]:
+def _kinds(domain: Domain, table: Table, *, first: int) -> tuple[list[tuple[Any, ...]], Cells, Cells]:
     """Return what tells each kind of rows from others, one row of each, and the kind of every row."""
     parts: list[Cells] = []
     values: list[list[Any] | None] = []
     for variable in domain.variables:
-        part, own = _told_apart(variable, table, text=text, first=first)
+        part, own = _told_apart(variable, table, first=first)
         parts.append(part)
         values.append(own)
-        for flags in () if variable.is_column else unlike_fitted(variable, table, text=text).values():
+        for flags in () if variable.is_column else unlike_fitted(variable, table).values():
             parts.append(flags.astype(np.int64))
             values.append(None)
     at, kind = alike(parts)
@@ -148,9 +147,9 @@ def _kinds(domain: Domain, table: Table, *, text: bool, first: int) -> tuple[lis
     return list(zip(*columns, strict=True)), at, kind
 
 
-def _told_apart(variable: Variable, table: Table, *, text: bool, first: int) -> tuple[Cells, list[Any] | None]:
+def _told_apart(variable: Variable, table: Table, *, first: int) -> tuple[Cells, list[Any] | None]:
     """Return a variable's levels, each value that is none as one more, and what these numbers stand for."""
-    found = levels_in(variable, table, text=text, first=first)
+    found = levels_in(variable, table, first=first)
     level = np.asarray(found.level[found.codes], dtype=np.int64)
     new = level == UNSEEN
     if not new.any():

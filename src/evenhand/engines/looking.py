@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from evenhand.arrays import Cells
-from evenhand.engines.files import Source, named, reading, types, valued, watched, whole_table
-from evenhand.engines.waiting import beside
+from evenhand.engines.files import Source, named, reading, whole_table
+from evenhand.engines.typed import valued
+from evenhand.engines.writing import types_of
 from evenhand.resources import Progress
 from evenhand.spec import CsvFormat
 from evenhand.tables import Table, read
@@ -60,8 +61,9 @@ class Looked:
         kinds: dict[str, str] = {}
         if not whole:
             # Values come from the first rows, types from all.
-            with reading(source) as (duck_, given), watched(duck_, "looking for numbers", progress):
-                kinds = beside(lambda: types(duck_, given.sql, given.numbers), duck_.interrupt)
+            with reading(source, progress=progress) as reader:
+                found_ = types_of(reader, range(len(source.header)))
+                kinds = {source.numbers[place]: kind for place, kind in found_.items()}
         return cls(source, tuple(_numbered(column) for column in found.columns), whole, kinds)
 
     def distinct(self) -> list[Distinct]:

@@ -12,8 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from evenhand import check
-from evenhand.engines.files import Source, is_parquet, literal, reading
+from evenhand.engines.duck import literal
+from evenhand.engines.files import Source, is_parquet, reading
 from evenhand.errors import DataError, Option, SpecError
 from evenhand.resources import Progress
 from evenhand.spec import CsvFormat
@@ -127,10 +130,15 @@ class Marking:
         if self.formulas != "refuse":
             return
         source = Source.of(path, format)
-        counts = ", ".join(f"count_if({_is_formula(number)})" for number in source.numbers)
-        with reading(source, path, progress) as (duck_, given):
-            found = duck_.sql(f"SELECT {counts} FROM {given.sql}").fetchall()[0]
-        for name, cells in zip(source.columns, found, strict=True):
+        found = np.zeros(len(source.columns), dtype=np.int64)
+        with reading(source, path, progress) as reader:
+            for batch in reader.batches({}, "looking for formulas"):
+                assert batch.records is not None
+                for place in range(len(found)):
+                    codes, texts = batch.records.numbered(place)
+                    odd = np.array([text is not None and is_formula(text) for text in texts], dtype=bool)
+                    found[place] += int(np.count_nonzero(odd[codes]))
+        for name, cells in zip(source.columns, found.tolist(), strict=True):
             if cells:
                 raise DataError(
                     f"{counted(cells, 'cell')} of column {name!r} {'begins' if cells == 1 else 'begin'} like a "

@@ -7,13 +7,16 @@ is for files whose row groups are small beside the memory, and whose types both 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.engines.files import Source
+from evenhand.engines.files import Source, rows_at_once
 from evenhand.errors import DataError
 from evenhand.resources import current
+
+MOST_TOGETHER = 122_880
+"""Rows that are written together where nothing is said."""
 
 GROUP_SHARE = 1 / 4
 """How much of the memory the largest row group may take: parts of all its columns are held while it is read."""
@@ -86,14 +89,15 @@ class Straight:
         dictionaries = [place for place in texts if place in repeated]
         return cls(source, tuple(dictionaries), tuple(repeated), row)
 
-    def batches(self, rows: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """Read whole rows, or some columns of them, so many at a time, in their order: Arrow tables."""
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Read columns, as many rows at a time as their share of the memory holds, in their order: Arrow tables."""
         import pyarrow
         import pyarrow.parquet
 
         header, names = self.source.header, self.source.columns
+        rows = min(rows_at_once(self.row), MOST_TOGETHER)
         # Whatever is asked for, it comes in the order of the file.
-        places = [place for place, name in enumerate(names) if columns is None or name in columns]
+        places = [place for place, name in enumerate(names) if name in columns]
         dictionaries = [header[place] for place in self.dictionaries]
         # What Arrow buffers ahead it keeps until the file is closed.
         options = {"read_dictionary": dictionaries, "pre_buffer": False}
@@ -102,24 +106,38 @@ class Straight:
                 with pyarrow.parquet.ParquetFile(path, **options) as file:
                     for batch in file.iter_batches(rows, columns=[header[place] for place in places]):
                         yield pyarrow.table(batch.columns, names=[names[place] for place in places])
-            except pyarrow.ArrowException as error:
+            except (pyarrow.ArrowException, OSError) as error:
                 why = next(iter(str(error).splitlines()), "")
                 raise DataError(f"{path!r} cannot be read as Parquet: {why}") from None
 
-    def write(
-        self, tables: Iterable[Any], schema: Any, path: str, *, added: Sequence[str], metadata: Mapping[str, str]
+    def writer(self, file: Any, schema: Any, *, added: Sequence[str], metadata: Mapping[str, str]) -> ParquetFile:
+        """Open the result; columns that were ``added`` repeat their values."""
+        repeated = [*(name for place in self.repeated if (name := self.source.columns[place]) in schema.names), *added]
+        return ParquetFile(file, schema, metadata=metadata, repeated=repeated)
+
+
+class ParquetFile:
+    """A Parquet file that is being written by Arrow."""
+
+    def __init__(
+        self, file: Any, schema: Any, *, metadata: Mapping[str, str] | None = None, repeated: Any = True
     ) -> None:
-        """Write tables, each as a row group; columns that were ``added`` repeat their values."""
         import pyarrow.parquet
 
-        repeated = [*(self.source.columns[place] for place in self.repeated), *added]
+        self.schema, self._metadata = schema, metadata
         # What the result says of its types is what DuckDB would say: nothing of Arrow's own.
         options = {"compression": "snappy", "use_dictionary": repeated, "store_schema": False}
-        with pyarrow.parquet.ParquetWriter(path, schema, **options) as writer:
-            for table in tables:
-                writer.write_table(_compact(table), row_group_size=len(table))
-            if metadata:
-                writer.add_key_value_metadata(metadata)
+        self._writer = pyarrow.parquet.ParquetWriter(file, schema, **options)
+
+    def write(self, table: Any) -> None:
+        """Write a table as one row group."""
+        found = _compact(table.cast(self.schema))
+        self._writer.write_table(found, row_group_size=max(len(found), 1))
+
+    def close(self) -> None:
+        if self._metadata:
+            self._writer.add_key_value_metadata(self._metadata)
+        self._writer.close()
 
 
 def _footer(path: str) -> tuple[Any, Any]:

@@ -24,6 +24,7 @@ from evenhand.data.domain import Domain, Variable
 from evenhand.data.tree import Kind
 from evenhand.data.weighting import Weighting
 from evenhand.engines.files import column_number, named
+from evenhand.engines.grouping import ROWS, SQUARES, WEIGHT
 from evenhand.engines.learning import Sums, cell_sums, levelled
 from evenhand.errors import DataError, MissingExtraError, Option, SpecError, did_you_mean, some_of
 from evenhand.spec import Problem, check_problem, weighting_of
@@ -49,7 +50,6 @@ from evenhand.tables import is_spark as is_spark
 from evenhand.tables.sampling import WRITTEN, Alike, Looks, Noticed, alike_in, look, sample_of_rows
 from evenhand.tables.transforming import How, Transformer, transform_piece
 
-ROWS, WEIGHT, SQUARES = "evenhand_rows", "evenhand_weight", "evenhand_squares"
 LEAF, NEW, ONE, CELL = (f"evenhand_{name}" for name in ("leaf", "new", "one", "cell"))
 CONTENT, GROUP, OUTCOME = (f"evenhand_{name}" for name in ("content", "group", "outcome"))
 SIGN = np.uint64(1 << 63)
@@ -319,7 +319,7 @@ def _looked_at(problem: Problem, given: _Weighed) -> Looks:
 
 
 def _noticed(row: Any) -> Noticed:
-    kinds = tuple(kind for kind in (*(kind for kind, _ in WRITTEN), Kind.WORD) if row[kind.value])
+    kinds = tuple(kind for kind in (Kind.NUMBER, *(kind for kind, _ in WRITTEN), Kind.WORD) if row[kind.value])
     return Noticed(kinds or (Kind.WORD,), row["valued"], row["gaps"])
 
 

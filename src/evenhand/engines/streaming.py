@@ -1,57 +1,46 @@
-"""Release and apply from file to file: a mapping's columns go through the kernel in batches, all others straight on.
+"""From file to file in one pass: rows are read in batches, something is made of each, and that is written.
 
-DuckDB reads what a mode needs; what the kernel draws streams back into the statement that copies the file, row beside
-row. From Parquet to Parquet Arrow does both, where it can. What is held at once is a few batches. Balanced draws need
-every row's source first, so the file is read twice. The result is written under another name and renamed when it is
+What is made of rows is a function: train mode and apply mode (one result a row), every possible result with its weight,
+or the people of a table of counts shared out. What is held at once is a few batches. Balanced draws need every
+stratum's number first, so the file is read twice. The result is written under another name and renamed when it is
 complete.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from contextvars import copy_context
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from threading import Event
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from evenhand import check
-from evenhand.arrays import Cells
-from evenhand.engines.changes import ChangeList, check_changes, listing
-from evenhand.engines.files import (
-    PARQUET,
-    Source,
-    batches,
-    duck,
-    is_parquet,
-    literal,
-    reading,
-    refuse_alike,
-    text_of,
-    types,
-    watched,
-    why_unwritable,
-)
+from evenhand.arrays import Cells, Numbers
+from evenhand.data.weighting import Weighting
+from evenhand.engines.changes import check_changes, listing
+from evenhand.engines.duck import in_words_of
+from evenhand.engines.files import PARQUET, Batch, Columns, Reader, Source, is_parquet, reading, refuse_alike
 from evenhand.engines.marking import Marking
 from evenhand.engines.parquet import Straight
-from evenhand.engines.unpacking import quoted_field
-from evenhand.engines.waiting import beside
+from evenhand.engines.typed import read_as
+from evenhand.engines.weights import Weights
+from evenhand.engines.writing import Hashed, Layout, sink_of
 from evenhand.errors import DataError, Option, SpecError, StorageError
 from evenhand.files import replacing, together
 from evenhand.render.finding import Finding
 from evenhand.render.section import Section
-from evenhand.resources import Progress, current, silent
+from evenhand.resources import Progress, current, silent, words
 from evenhand.spec import CsvFormat
-from evenhand.tables import becomes_text, quoted, read
+from evenhand.tables import refuse_taken, weights_column
+from evenhand.tables.splitting import split
 from evenhand.tables.transforming import (
     Balancing,
     How,
     Located,
     Tally,
     Together,
+    Transformed,
     Transformer,
     locate,
     report_balance,
@@ -59,31 +48,24 @@ from evenhand.tables.transforming import (
     report_unseen,
     transform_piece,
 )
+from evenhand.tables.unfolding import (
+    number_of_results,
+    refuse_sampling,
+    report_weightless,
+    unfold_piece,
+    weight_by_group,
+)
 from evenhand.text import counted
-
-BATCH = 1 << 17
-"""Rows that are transformed at once, unless they are long."""
-
-STEP = 1 << 14
-"""Rows that DuckDB hands over at once."""
-
-BATCH_SHARE = 1 / 32
-"""How much of the memory the values of a batch may take."""
-
-GROUP_SHARE = 1 / 16
-"""How much of the memory the rows may take that DuckDB writes together; it gathers several such groups at once."""
-
-FEWEST_TOGETHER, MOST_TOGETHER = 2048, 122_880
-"""Rows that DuckDB can work on at once, and that it writes together where nothing is said."""
-
-END = "\n"
-
-NOTHING = "new_nothing"
-"""The one column of a stream where nothing may change: learned cells in apply mode."""
 
 UNMARKED = Marking()
 
 ENDINGS = (".csv", ".tsv", ".data", ".txt", *PARQUET)
+
+RESULTS = 1 << 17
+"""Results that are made at once, unless a row has more."""
+
+HELD_SHARE = 1 / 4
+"""How much of the memory a table of counts may take, which is held as a whole."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +96,109 @@ class Written(Tally, Finding):
         return f"<Written: {counted(self.rows, 'row')} into {self.path!r}, {self.changed:,} changed>"
 
 
+@dataclass(frozen=True, repr=False)
+class Expanded(Finding):
+    """What was done with a file, and where the result is.
+
+    Attributes
+    ----------
+    rows, results : int
+        How many rows were read, and how many the result has.
+    weight : float
+        What the weights of the result sum to: the number of rows that were read, or the sum of their weights.
+    unseen, typical, missing : int
+        How many rows had a source that the fitted table did not have, how many of them have the results of a typical
+        row or, where D is suppressed, of p(ŷ|x), and how many have a missing value that has no level.
+    path : str
+        The result.
+    read : Read
+        The files that were read.
+    options : mapping
+        With which options.
+    """
+
+    rows: int
+    results: int
+    weight: float
+    unseen: int
+    typical: int
+    missing: int
+    path: str
+    read: Read
+    options: Mapping[str, Any] = field(default_factory=dict)
+    sections: tuple[Section, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Expanded: {counted(self.rows, 'row')} into {self.path!r}, {counted(self.results, 'row')}>"
+
+
+class Made(NamedTuple):
+    """What was made of some rows, and the weight of each result where they have weights."""
+
+    batch: Batch
+    done: Transformed
+    weight: Numbers | None = None
+
+
+Making = Callable[[Batch], Iterator[Made]]
+"""Makes something of the rows of a batch."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """One pass from file to file: what is read and how it is called, what is written where, and who is told.
+
+    ``straight`` is there where Arrow reads and writes; what is ``gathered`` is read as a whole.
+    """
+
+    layout: Layout
+    columns: Columns
+    target: str
+    straight: Straight | None = None
+    gathered: bool = False
+
+    @property
+    def source(self) -> Source:
+        return self.layout.source
+
+    def run(self, name: str, begin: Callable[[Reader], Making], temporary: str, progress: Progress) -> Tally:
+        """Read, make and write everything; return what was done."""
+        before = self.source.state
+        with reading(self.source, self.target, progress) as reader:
+            tally = reader.run(lambda: self._written(name, begin, reader, temporary))
+        if self.source.state != before:
+            raise DataError(f"{self.source.name!r} was changed while it was read; nothing was written")
+        self.layout.marking.refuse_formulas(temporary, self.layout.written, progress)
+        return tally
+
+    def _written(self, name: str, begin: Callable[[Reader], Making], reader: Reader, temporary: str) -> Tally:
+        try:
+            with Hashed(temporary) as file:
+                sink = sink_of(self.layout, reader, self.straight, file, self.target)
+                making, tally = begin(reader), None
+                for batch in self.batches(reader, name):
+                    for made in making(batch):
+                        tally = made.done.tally if tally is None else tally + made.done.tally
+                        sink.write(*made)
+                sink.finish()
+        except OSError as error:
+            if error.errno is None:
+                # One of DuckDB's, through Arrow.
+                raise
+            raise StorageError(f"cannot write {self.target!r}: {in_words_of(error)}") from None
+        tally = tally or Tally()
+        reader.progress(f"{name}: {tally.rows:,} rows", 1.0)
+        return tally
+
+    def batches(self, reader: Reader, what: str, *, whole: bool = True) -> Iterator[Batch]:
+        """Read batches; with whole rows, where Arrow writes them."""
+        if self.gathered:
+            return reader.gathered(self.columns, what)
+        if self.straight is None:
+            return reader.batches(self.columns, what)
+        return reader.batches(self.columns, what, whole=whole, straight=self.straight.batches)
+
+
 def transform_file(
     mode: Transformer,
     path: str | os.PathLike[str],
@@ -132,24 +217,69 @@ def transform_file(
         raise SpecError(
             "balanced draws by key need all rows in memory: read the file into a dataframe, or leave out ",
             Option("key"),
-            ", or ",
+            " or ",
             Option("draw"),
         )
-    source, target, written = destined(path, to, format, (*mode.columns, *([] if how.key is None else [how.key])))
-    marking.check(source, source.columns, levels_of(mode), target)
-    if is_parquet(target):
-        refuse_alike(source.name, (*source.columns, *marking.names))
-    # Those over which cells were learned may have as many values as there are rows.
-    few = [variable.name for variable in mode.read if variable.is_column]
-    straight = Straight.of(source, few) if is_parquet(target) else None
-    listed = None if changes is None else check_changes(changes, target, source.paths)
-    with together(), replacing(target) as temporary, listing(listed, how.key) as list_:
-        run = Run(mode, source, how, progress or silent, written, straight, list_, marking)
-        tally = copied(run, temporary, target, _written)
+    key = [] if how.key is None else [how.key]
+    work = _pass(mode, path, to, how, format, key, marking)
+    listed = None if changes is None else check_changes(changes, work.target, work.source.paths)
+    found: list[Together] = []
+    with together(), replacing(work.target) as temporary, listing(listed, how.key) as list_:
+
+        def begin(reader: Reader) -> Making:
+            dealt = _dealt(work, reader, found) if how.balanced else None
+
+            def make(batch: Batch) -> Iterator[Made]:
+                done = transform_piece(mode, batch.table, how, dealt, first=batch.first)
+                if list_ is not None:
+                    list_.add(work.layout, batch, done)
+                yield Made(batch, done)
+
+            return make
+
+        tally = work.run(mode.name, begin, temporary, progress or silent)
+        tally = replace(tally, **(found[0] if found else Together())._asdict())
         report_unseen(mode, tally, how.unseen)
         report_unlike(mode, tally)
     report_balance(mode, tally, how)
-    return Written(**vars(tally), path=target, read=Read.of(source), changes=listed)
+    return Written(**vars(tally), path=work.target, read=Read.of(work.source), changes=listed)
+
+
+def _pass(
+    mode: Transformer,
+    path: Any,
+    to: Any,
+    how: How,
+    format: CsvFormat | None,
+    more: Sequence[str],
+    marking: Marking,
+    **layout: Any,
+) -> Pass:
+    """Return the pass from some files to another, of which a mode reads its columns and some more."""
+    source, target, written = destined(path, to, format, (*mode.columns, *more))
+    made = Layout(mode, how, source, written, marking, **layout)
+    if made.weight is not None:
+        kept = [name for place in made.places for name in (source.columns[place], source.header[place])]
+        refuse_taken("weight_column", made.weight, kept)
+    marking.check(source, made.columns[: len(made.columns) - len(marking.names)], levels_of(mode), target)
+    if is_parquet(target):
+        refuse_alike(source.name, made.columns)
+    # Those over which cells were learned may have as many values as there are rows.
+    few = [variable.name for variable in mode.read if variable.is_column]
+    straight = Straight.of(source, few) if is_parquet(target) else None
+    return Pass(made, dict.fromkeys(more) | read_as(mode.read), target, straight)
+
+
+def _dealt(work: Pass, reader: Reader, found: list[Together]) -> Callable[[Located], Cells]:
+    """Count the people of every stratum, and return what draws for them."""
+    mode = work.layout.mode
+    balancing = Balancing(mode)
+    for batch in work.batches(reader, "reading", whole=False):
+        balancing.count(balancing.number(locate(mode, batch.table, first=batch.first)))
+    balancing.settle()
+    found.append(balancing.together())
+    dealt = balancing.dealt(work.layout.how.seed)
+    return lambda located: dealt.draws(balancing.number(located))
 
 
 def levels_of(mode: Transformer) -> dict[str, tuple[Any, ...]]:
@@ -183,337 +313,113 @@ def destined(
     return source, target, replace(written, delimiter="\t") if target.lower().endswith(".tsv") else written
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
-    """One piece of work from file to file: what is read, how it is transformed and written, who is told.
-
-    ``copying`` is set while DuckDB reads a stream of ours.
-    """
-
-    mode: Transformer
-    source: Source
-    how: How
-    progress: Progress
-    written: CsvFormat
-    straight: Straight | None = None
-    changes: ChangeList | None = None
-    marking: Marking = UNMARKED
-    copying: Event = field(default_factory=Event)
-
-    @property
-    def name(self) -> str:
-        """What it is called where it says how far it is."""
-        return self.mode.name
-
-    @property
-    def text(self) -> bool:
-        """Whether values are the texts of a CSV file."""
-        return self.source.format is not None
-
-    @property
-    def needed(self) -> list[str]:
-        """The columns that are read: those of the mode, and the key."""
-        key = [] if self.how.key is None else [self.how.key]
-        return list(dict.fromkeys((*self.mode.columns, *key)))
-
-    @property
-    def query(self) -> str:
-        return f"SELECT {', '.join(map(self.source.at, self.needed))} FROM {self.source.sql}"
-
-    @property
-    def changing(self) -> dict[str, str]:
-        """The columns that are written, and the name of each in the stream; those of the file have numbers alone."""
-        return {variable.name: f"new_{place}" for place, variable in enumerate(self.mode.written)}
-
-    @property
-    def header(self) -> str:
-        """The first line of a CSV result: that of the file that was read, wherever it is written alike."""
-        if self.written.names:
-            return ""
-        if self.source.line is not None and self.source.format == self.written:
-            return self.with_more(self.source.line, self.marking.names)
-        return named_line((*self.source.header, *self.marking.names), self.written.delimiter)
-
-    def with_more(self, line: str, names: Sequence[str]) -> str:
-        """Return a line that names columns with the names of others after it."""
-        delimiter = self.written.delimiter
-        return line + (delimiter + named_line(names, delimiter) if names else END)
-
-    def batches(self, duck_: Any, *, whole: bool = False) -> Iterator[Any]:
-        """Read the file's batches in order: so many rows, or as many as their share of the memory holds.
-
-        They have what is needed of each row; or, where Arrow reads them, all of it, if rows are to be ``whole``.
-        """
-        most = current().memory * BATCH_SHARE
-        if self.straight is None:
-            return batches(duck_, self.query, self.needed, rows=BATCH, memory=most, step=STEP)
-        rows = max(min(BATCH, MOST_TOGETHER, int(most / self.straight.row)), 1)
-        return self.straight.batches(rows, None if whole else self.needed)
-
-
-class Done(Protocol):
-    """What was done with the rows of a file."""
-
-    @property
-    def rows(self) -> int:
-        """How many there were."""
-
-
-R = TypeVar("R", bound=Run)
-D = TypeVar("D", bound=Done)
-
-
-def copied(run: R, temporary: str, target: str, write: Callable[[R, Any, Any, str, str], D]) -> D:
-    """Write the whole result into the temporary file; return what was done.
-
-    ``write`` is given the run, a connection and a cursor of it, and both names.
-    """
-    before = run.source.state
-    with reading(run.source, target, run.progress) as (duck_, source):
-        stopped = Event()
-        given, cursors = replace(run, source=source, progress=_ending(run.progress, stopped)), (duck_, duck_.cursor())
-
-        def stop() -> None:
-            stopped.set()
-            # A statement that copies may never end once DuckDB is told to stop it; the stream that it reads ends it.
-            for each in () if given.copying.is_set() else cursors:
-                each.interrupt()
-
-        tally = beside(lambda: write(given, *cursors, temporary, target), stop)
-    if run.source.state != before:
-        raise DataError(f"{run.source.name!r} was changed while it was read; nothing was written")
-    run.marking.refuse_formulas(temporary, run.written, run.progress)
-    run.progress(f"{run.name}: {tally.rows:,} rows", 1.0)
-    return tally
-
-
-def _ending(progress: Progress, stopped: Event) -> Progress:
-    """Return a report of progress that also ends the work, once it was told to stop: between two queries."""
-
-    def say(stage: str, share: float) -> None:
-        if stopped.is_set():
-            raise KeyboardInterrupt
-        progress(stage, share)
-
-    return say
-
-
-def _written(run: Run, duck_: Any, cursor: Any, temporary: str, target: str) -> Tally:
-    """Write the result; batches are read through the cursor while the connection writes them."""
-    import pyarrow
-
-    balancing = _counted(run, cursor) if run.how.balanced else None
-    together = Together() if balancing is None else balancing.together()
-    work = Work(run, cursor, _transformed(run, cursor, balancing), together)
-    # Whoever leaves waits for the batch that is on its way: the cursor is busy with it.
-    with closing(work.tables()) as tables:
-        schema = work.begin()
-        if run.straight is not None:
-            _write_straight(run, run.straight, tables, schema, temporary, target)
-            return work.tally
-        parts = (batch for table in tables for batch in table.to_batches())
-        stream = pyarrow.RecordBatchReader.from_batches(schema, parts)
-        command = _command(run, duck_, temporary, is_parquet(target))
-        duck_.register("stream", stream)
-        run.copying.set()
-        done = int(execute(duck_, command, work, temporary, target)[0][0])
-    if not done and not is_parquet(target):
-        # DuckDB would end the line of a row that there is not.
-        Path(temporary).write_text(run.header, encoding="utf-8", newline="")
-    if done != work.tally.rows:
-        raise DataError(f"{run.source.name!r} was changed while it was read; nothing was written")
-    return work.tally
-
-
-def execute(duck_: Any, command: str, work: Work | None, temporary: str, target: str) -> list[Any]:
-    """Run a statement on the way to the result; return what it answers."""
-    try:
-        found: list[Any] = duck_.execute(command).fetchall()
-        return found
-    except duck().Error as error:
-        # What went wrong in reading and in our own code reaches the writer as a text; the error itself was kept.
-        if work is not None and work.failure is not None:
-            raise work.failure from None
-        if isinstance(error, duck().IOException) and (why := why_unwritable(Path(temporary))):
-            raise StorageError(f"cannot write {target!r}: {why}") from None
-        raise
-
-
-def _write_straight(
-    run: Run, straight: Straight, tables: Iterator[Any], schema: Any, temporary: str, target: str
-) -> None:
-    try:
-        straight.write(tables, schema, temporary, added=run.marking.names, metadata=run.marking.metadata)
-    except OSError as error:
-        if why := why_unwritable(Path(temporary)):
-            raise StorageError(f"cannot write {target!r}: {why}") from None
-        raise error
-
-
-class Work:
-    """The batches of a run on their way into a file: counted, and with the error that stopped them.
-
-    ``together`` is what balanced draws could not tell apart.
-    """
-
-    def __init__(
-        self, run: Run, cursor: Any, results: Iterator[tuple[Any, Tally]], together: Together | None = None
-    ) -> None:
-        self.tally = Tally(**(together or Together())._asdict())
-        self.failure: BaseException | None = None
-        self._said = _saying(run, run.name, cursor)
-        self._results = results
-        # The writer asks from a thread of its own, which does not know what may be used here.
-        self._context = copy_context()
-
-    def begin(self) -> Any:
-        """Transform the first batch, which tells the columns' types."""
-        self._first, self._done = next(self._results)
-        return self._first.schema
-
-    def tables(self) -> Generator[Any, None, None]:
-        """Yield every batch as a table; while one is written, the next is transformed."""
-        try:
-            yield self._counted(self._first, self._done)
-            with ThreadPoolExecutor(max_workers=1) as pool:
-                ahead = pool.submit(self._next)
-                while (result := ahead.result()) is not None:
-                    ahead = pool.submit(self._next)
-                    yield self._counted(*result)
-        except (Exception, KeyboardInterrupt) as error:
-            self.failure = error
-            raise
-
-    def _next(self) -> tuple[Any, Tally] | None:
-        found = self._context.run(next, self._results, None)
-        return None if found is None else (found[0].cast(self._first.schema), found[1])
-
-    def _counted(self, table: Any, done: Tally) -> Any:
-        self.tally = self.tally + done
-        self._said(self.tally.rows)
-        return table
-
-
-def _saying(run: Run, what: str, duck_: Any) -> Callable[[int], None]:
-    expected, exact = run.source.rows(duck_)
-    of = f" of {expected:,}" if exact else ""
-
-    def say(rows: int) -> None:
-        run.progress(f"{what}: {rows:,}{of} rows", min(rows / expected, 1.0) if expected else 0.0)
-
-    return say
-
-
-def _transformed(run: Run, cursor: Any, balancing: Balancing | None) -> Iterator[tuple[Any, Tally]]:
-    """Transform batch after batch; an empty file is one empty batch."""
-    first, dealt = 0, None if balancing is None else balancing.dealt(run.how.seed)
-
-    def draws(located: Located) -> Cells:
-        assert balancing is not None
-        assert dealt is not None
-        return dealt.draws(balancing.number(located))
-
-    drawing = None if dealt is None else draws
-    for arrow in run.batches(cursor, whole=True):
-        done = transform_piece(run.mode, read(arrow.select(run.needed)), run.how, drawing, first=first, text=run.text)
-        new = done.table.to_native()
-        if run.changes is not None and done.moves is not None:
-            run.changes.add(run.mode, arrow, new, done.moves, first)
-        yield _streamed(run, new) if run.straight is None else _whole(run, arrow, new), done.tally
-        first += len(arrow)
-    if dealt is not None:
-        dealt.finish()
-    if not first:
-        empty = cursor.sql(f"{run.query} LIMIT 0").to_arrow_table().rename_columns(run.needed)
-        yield _streamed(run, empty), Tally()
-
-
-def _streamed(run: Run, arrow: Any) -> Any:
-    """Return the columns that may have changed, under their names in the stream."""
-    import pyarrow
-
-    if not run.changing:
-        # DuckDB counts the rows of a stream by its columns.
-        return pyarrow.table({NOTHING: pyarrow.nulls(len(arrow), pyarrow.bool_())})
-    return arrow.select(list(run.changing)).rename_columns(list(run.changing.values()))
-
-
-def _whole(run: Run, arrow: Any, new: Any) -> Any:
-    """Return whole rows with the columns that may have changed."""
-    for name in run.changing:
-        arrow = arrow.set_column(run.source.columns.index(name), name, new[name])
-    for name in run.marking.names:
-        arrow = arrow.append_column(name, _repeated(run.marking.words, len(arrow)))
-    return arrow
-
-
-def _repeated(text: str, times: int) -> Any:
-    """Return a column of one text."""
-    import pyarrow
-
-    return pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * times, pyarrow.int32()), [text])
-
-
-def _counted(run: Run, cursor: Any) -> Balancing:
-    """Count the people of every stratum."""
-    say, balancing, first = _saying(run, "reading", cursor), Balancing(run.mode), 0
-    for arrow in run.batches(cursor):
-        table = read(arrow.select(run.needed))
-        balancing.count(balancing.number(locate(run.mode, table, text=run.text, first=first)))
-        first += len(table)
-        say(first)
-    balancing.settle()
-    return balancing
-
-
-def _command(run: Run, duck_: Any, temporary: str, parquet: bool) -> str:
-    """Return the statement that writes the result: the stream has the rows of the file in order, and is put beside."""
-    kinds = kinds_of(run, duck_) if parquet and run.text else {}
-    chosen = ", ".join(
-        f"{valued(run.changing.get(name, number), kinds.get(number))} AS {quoted(name) if parquet else number}"
-        for name, number in zip(run.source.columns, run.source.numbers, strict=True)
-    )
-    both = f"SELECT {chosen} FROM {run.source.sql} AS given POSITIONAL JOIN stream"
-    return copy_statement(run, duck_, both, temporary, parquet)
-
-
-def copy_statement(run: Run, duck_: Any, rows: str, temporary: str, parquet: bool) -> str:
-    """Return the statement that writes the rows of a query: as Parquet, or as CSV like the file that was read."""
-    rows = run.marking.written(rows, parquet=parquet)
-    if parquet:
-        # Fewer rows are gathered before they are written where rows are long.
-        first = duck_.sql(f"SELECT * FROM {run.source.sql} LIMIT {FEWEST_TOGETHER}").to_arrow_table()
-        most = current().memory * GROUP_SHARE / max(first.nbytes, 1) * max(len(first), 1)
-        group = f"ROW_GROUP_SIZE {int(min(max(most, FEWEST_TOGETHER), MOST_TOGETHER))}"
-        options = f"FORMAT parquet, {group}, USE_TMP_FILE false{run.marking.parquet_option}"
-        return f"COPY ({rows}) TO {literal(temporary)} ({options})"
-    # DuckDB would give columns names of its own that have none, or the same.
-    header = f"PREFIX {literal(run.header)}, SUFFIX {literal(END)}, " if run.header else ""
-    format = f"FORMAT csv, HEADER false, {header}DELIMITER {literal(run.written.delimiter)}, USE_TMP_FILE false"
-    return f"COPY ({rows}) TO {literal(temporary)} ({format})"
-
-
-def named_line(names: Sequence[str], delimiter: str) -> str:
-    """Return the line that names the columns of a CSV file."""
-    # A name that is empty needs no quotes.
-    return delimiter.join(quoted_field(name, delimiter) if name else "" for name in names) + END
-
-
-def valued(column: str, kind: str | None) -> str:
-    """Return the expression of a column of the result, of a type where it needs one."""
-    if kind is None:
-        return column
-    return f"CAST({column if kind == 'VARCHAR' else text_of(column)} AS {kind})"
-
-
-def kinds_of(run: Run, duck_: Any) -> dict[str, str]:
-    """Return the types that the texts of a CSV file get in Parquet, by the numbers of the columns."""
-    with watched(duck_, "looking for numbers", run.progress):
-        kinds = types(duck_, run.source.sql, run.source.numbers)
-    for variable in run.mode.written:
-        number = run.source.at(variable.name)
-        if not variable.numeric or becomes_text(variable, run.how.restore):
-            kinds[number] = "VARCHAR"
-        elif variable.coding is not None and not variable.coding.gives_whole and kinds[number] == "BIGINT":
-            kinds[number] = "DOUBLE"
-    return kinds
+def expand_file(
+    mode: Transformer,
+    path: str | os.PathLike[str],
+    to: str | os.PathLike[str] | None,
+    how: How,
+    weighting: Weighting | None = None,
+    weight_column: str = "weight",
+    format: CsvFormat | None = None,
+    progress: Progress | None = None,
+    marking: Marking = UNMARKED,
+) -> Expanded:
+    """Write every possible result of each row with its weight; nothing appears until all of it is there."""
+    refuse_sampling(how)
+    weights = weights_column(mode.columns, weighting, "a file")
+    more = [] if weights is None else [weights]
+    work = _pass(mode, path, to, how, format, more, marking, dropped=weights, weight=weight_column)
+    found = _Unfolding(mode, how, Weights(work.source, weighting))
+    with replacing(work.target) as temporary:
+        tally = work.run("expand", lambda reader: found.make, temporary, progress or silent)
+        found.finish(tally)
+    counted = tally.rows, found.results, found.total, tally.unseen, tally.typical, tally.missing
+    return Expanded(*counted, work.target, Read.of(work.source))
+
+
+class _Unfolding:
+    """Every possible result of rows that come in batches, and what they add up to."""
+
+    def __init__(self, mode: Transformer, how: How, weights: Weights) -> None:
+        self.mode, self.how, self.weights = mode, how, weights
+        self.results, self.total, self.tally = 0, 0.0, Tally()
+        self.by_group: dict[int, float] = {}
+
+    def make(self, batch: Batch) -> Iterator[Made]:
+        """Unfold a batch, in pieces of so many results."""
+        located, own = locate(self.mode, batch.table, first=batch.first), self.weights.of(batch)
+        if self.weights.column is not None:
+            for group, more in weight_by_group(self.mode, located, own).items():
+                self.by_group[group] = self.by_group.get(group, 0.0) + more
+        for rows in _runs(number_of_results(self.mode, located), RESULTS):
+            piece = batch.of(rows)
+            done, share = unfold_piece(self.mode, piece.table, located.of(rows), self.how)
+            assert done.rows is not None
+            weight = share * own[rows][done.rows]
+            self.results, self.total = self.results + len(weight), self.total + float(weight.sum())
+            self.tally = self.tally + done.tally
+            if self.how.unseen == "error":
+                report_unseen(self.mode, self.tally, "error")
+            yield Made(piece, done, weight)
+
+    def finish(self, tally: Tally) -> None:
+        """Refuse weights that cannot be counted, and warn of what was met."""
+        self.weights.refuse_sum(tally.rows)
+        report_unseen(self.mode, tally, self.how.unseen)
+        report_unlike(self.mode, tally)
+        report_weightless(self.mode, self.by_group)
+
+
+def _runs(sizes: Cells, most: int) -> list[slice]:
+    """Cut rows of given sizes into runs of at most so much together, but of a row at least; no rows are one run."""
+    if sizes.sum() <= most:
+        return [slice(0, len(sizes))]
+    ends, first, found = np.cumsum(sizes), 0, []
+    while first < len(sizes):
+        before = ends[first - 1] if first else 0
+        stop = max(int(np.searchsorted(ends, before + most, side="right")), first + 1)
+        found.append(slice(first, stop))
+        first = stop
+    return found
+
+
+def split_file(
+    mode: Transformer,
+    path: str | os.PathLike[str],
+    to: str | os.PathLike[str] | None,
+    how: How,
+    weighting: Weighting,
+    format: CsvFormat | None = None,
+    progress: Progress | None = None,
+    changes: str | os.PathLike[str] | None = None,
+    marking: Marking = UNMARKED,
+) -> Written:
+    """Split the people of every row among its results; nothing appears under the new name until all of it is there."""
+    if changes is not None:
+        raise SpecError(
+            Option("changes"),
+            " lists the new values of single rows, and a row of a table of counts has several results: compare the two "
+            "tables, or release one with a row per person",
+        )
+    name = str(weights_column(mode.columns, weighting, "a file"))
+    work = _pass(mode, path, to, how, format, [name], marking, split=(name,))
+    work = replace(work, gathered=True, straight=None)
+    _refuse_large(work.source)
+
+    def make(batch: Batch) -> Iterator[Made]:
+        yield Made(batch, split(mode, batch.table, how, weighting))
+
+    with replacing(work.target) as temporary:
+        tally = work.run(mode.name, lambda reader: make, temporary, progress or silent)
+    return Written(**vars(tally), path=work.target, read=Read.of(work.source))
+
+
+def _refuse_large(source: Source) -> None:
+    """Refuse a table of counts that does not fit into memory: it is balanced, and so held, as a whole."""
+    size = sum(map(os.path.getsize, source.paths))
+    if size > current().memory * HELD_SHARE:
+        raise DataError(
+            f"{source.name!r} is too large to be held in memory as a table of counts; add up its equal rows first, or "
+            f"try ",
+            Option("memory", words(int(size / HELD_SHARE))),
+        )

@@ -43,12 +43,11 @@ class Reader:
     problem: Problem
     known: Looks
     words: Mapping[str, Mapping[str, int]]
-    text: bool
 
     @classmethod
-    def of(cls, problem: Problem, known: Looks, table: Table, people: Numbers, *, text: bool) -> Reader:
+    def of(cls, problem: Problem, known: Looks, table: Table, people: Numbers) -> Reader:
         """Number the words that most people have."""
-        reader = cls(problem, known, {}, text)
+        reader = cls(problem, known, {})
         words = {}
         for name, held in reader.held(table).items():
             if held.codes is not None:
@@ -62,8 +61,7 @@ class Reader:
         """Return the features of some rows."""
         blanks = self.problem.missing_values
         return {
-            name: given(self.known[name].asked(name), column(table, name), blanks, text=self.text)
-            for name in self.problem.features
+            name: given(self.known[name].asked(name), column(table, name), blanks) for name in self.problem.features
         }
 
     def columns(self, table: Table) -> Numbers:
@@ -85,13 +83,13 @@ class Reader:
         return contents([held[name] for name in (*self.problem.learned_over, *self.problem.given)], len(table))
 
 
-def people_in(problem: Problem, counts: Counts, pieces: Pieces, *, text: bool) -> tuple[People, Reader]:
+def people_in(problem: Problem, counts: Counts, pieces: Pieces) -> tuple[People, Reader]:
     """Return the people of a table over which cells are learned, or as many kinds of them as cells are learned from."""
     assert problem.cells is not None
     domain = counts.domain
-    known, alike, table = chosen_in_pieces(problem, problem.cells.sample, pieces, domain.variables, text=text)
-    reader = Reader.of(problem, known, table, alike.people, text=text)
-    leaf = cells(domain.x, table, text=text)[0]
+    known, alike, table = chosen_in_pieces(problem, problem.cells.sample, pieces, domain.variables)
+    reader = Reader.of(problem, known, table, alike.people)
+    leaf = cells(domain.x, table)[0]
     people = People(
         columns=reader.columns(table),
         names=tuple(problem.features),
@@ -123,9 +121,9 @@ def people_of_counts(counts: Counts) -> People:
     return people.in_folds()
 
 
-def learned_from_rows(problem: Problem, counts: Counts, pieces: Pieces, *, text: bool) -> Counts:
+def learned_from_rows(problem: Problem, counts: Counts, pieces: Pieces) -> Counts:
     """Return counts over learned cells with the propensities that a classifier gives people out of fold."""
-    people, reader = people_in(problem, counts, pieces, text=text)
+    people, reader = people_in(problem, counts, pieces)
     groups = len(counts.groups.cells)
     found = models(people, np.eye(groups)[people.group])
     if found is None:
@@ -138,7 +136,7 @@ def learned_from_rows(problem: Problem, counts: Counts, pieces: Pieces, *, text:
             some = piece.of(np.flatnonzero(piece.weight > 0))
             fold = folds_of(reader.number(some.table))
             each = by_fold(found, reader.columns(some.table), fold, groups)
-            total += _summed(counts, _sources(counts, some, text=text), each * some.weight[:, None])
+            total += _summed(counts, _sources(counts, some), each * some.weight[:, None])
     return _told(with_propensities(counts, total), people, scores)
 
 
@@ -173,9 +171,9 @@ def _told(counts: Counts, people: People, scores: Numbers) -> Counts:
     return replace(counts, propensities=replace(counts.propensities, learner=LEARNER, areas=found))
 
 
-def _sources(counts: Counts, piece: Piece, *, text: bool) -> Cells:
+def _sources(counts: Counts, piece: Piece) -> Cells:
     domain = counts.domain
-    d, x, y = (cells(axis, piece.table, text=text)[0] for axis in (domain.d, domain.x, domain.y))
+    d, x, y = (cells(axis, piece.table)[0] for axis in (domain.d, domain.x, domain.y))
     return positions(counts.sources, domain.dxy(d, x, y))[1]
 
 

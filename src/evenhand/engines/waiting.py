@@ -1,18 +1,40 @@
-"""Work that Ctrl-C ends within moments, wherever it is: also inside DuckDB, in which an interruption can be lost."""
+"""Work in other threads: what comes next is made ahead, and Ctrl-C ends it within moments, also inside DuckDB."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from threading import Event, Thread
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from evenhand.resources import current
 
 AGAIN = 0.05
 """Seconds after which work that was told to stop is told so again."""
 
 T = TypeVar("T")
+
+
+def ahead(items: Iterator[T]) -> Iterator[T]:
+    """Yield items, each of which was made in another thread while the one before it was used.
+
+    Examples
+    --------
+    >>> list(ahead(iter("abc")))
+    ['a', 'b', 'c']
+    """
+    if current().threads == 1:
+        yield from items
+        return
+    # Another thread does not know what may be used here.
+    context, end = copy_context(), object()
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        coming: Future[Any] = pool.submit(lambda: context.run(lambda: next(items, end)))
+        while (item := coming.result()) is not end:
+            coming = pool.submit(lambda: context.run(lambda: next(items, end)))
+            yield item
 
 
 def beside(work: Callable[[], T], stop: Callable[[], None]) -> T:

@@ -16,10 +16,11 @@ from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis
 from evenhand.findings import bounds
-from evenhand.findings.changes import LEAST_SHARE, Changes, changes
+from evenhand.findings.changes import Changes, changes
 from evenhand.findings.coverage import coverage_section
 from evenhand.findings.forbidden import already_forbidden
 from evenhand.findings.ledger import Ledger, both_directions, ledger, outcome_moves
+from evenhand.findings.moves import moves_table
 from evenhand.findings.naming import group_levels, group_names
 from evenhand.findings.simpson import Paradox, Reversals, paradoxes, reversals
 from evenhand.findings.theory.applying import ON_AVERAGE
@@ -29,6 +30,7 @@ from evenhand.kernel.achieved import Achieved, outcome_by_source
 from evenhand.render.finding import Finding
 from evenhand.render.section import Fact, Kind, Note, Section, Table
 from evenhand.spec import Problem
+from evenhand.spec.agreement import favourable_code
 from evenhand.tables import beside, frame, labels, own_name
 
 if TYPE_CHECKING:
@@ -41,7 +43,6 @@ NUMBERS: dict[str, dict[str, Kind]] = {
     "by_segment": RATES,
     "ledger": {**RATES, "helped": "people", "harmed": "people", "unchanged": "people"},
     "groups": {"weight": "people", "changed": "rate", "features_changed": "rate", "expected_distortion": "cost"},
-    "moves": {"column": "text", "from": "text", "to": "text", "people": "people", "share": "share"},
     "outcome_changes": {"from": "text", "to": "text", "people": "people", "had": "people"},
     "every_bound": {"constraint": "text", "where": "text", "bound": "number", "achieved": "number", "slack": "number"},
     "violated": {"constraint": "text", "where": "text", "bound": "number", "achieved": "number", "excess": "number"},
@@ -174,7 +175,7 @@ def audit(
         "changes": (who.note(suppressed=problem.suppression.redraws),),
         "caveats": caveats,
     }
-    return Audit(**frames, paradoxes=tuple(paradox), sections=tuple(_sections(problem, counts, frames, notes)))
+    return Audit(**frames, paradoxes=tuple(paradox), sections=tuple(_sections(problem, counts, who, frames, notes)))
 
 
 def _gains(problem: Problem, counts: Counts, who: Changes, gains: Ledger | None) -> Iterator[Note]:
@@ -186,7 +187,7 @@ def _gains(problem: Problem, counts: Counts, who: Changes, gains: Ledger | None)
 
 
 def _sections(
-    problem: Problem, counts: Counts, frames: dict[str, Any], notes: dict[str, tuple[Note, ...]]
+    problem: Problem, counts: Counts, who: Changes, frames: dict[str, Any], notes: dict[str, tuple[Note, ...]]
 ) -> Iterator[Section]:
     """Yield the sections in the order in which they are read."""
     groups = [(levels,) for levels in group_levels(counts)]
@@ -225,10 +226,9 @@ def _sections(
         yield Section("outcomes", tables=(table("outcome_changes", moved),), notes=notes["gains"])
     over = table("violated", bounds.violated(frames["bounds"]), most=MOST_ROWS)
     yield Section("bounds", tables=(over, table("every_bound", frames["bounds"], most=0)), notes=notes["bounds"])
-    moves = frames["changes"].sort_values("share", ascending=False, kind="stable")
-    rare = [at for at, share in enumerate(moves["share"]) if share < LEAST_SHARE]
     detail = ["changed"] if problem.suppression.redraws else ["features_changed"]
-    changed = by_group("groups", frames["groups"], detail=detail), table("moves", moves, implied=rare)
+    moves = moves_table(counts, who, favourable_code(problem, counts.domain))
+    changed = by_group("groups", frames["groups"], detail=detail), moves
     yield Section("changes", tables=changed, notes=notes["changes"])
     yield Section("caveats", tables=(table("reversals", frames["reversals"], most=0),), notes=notes["caveats"])
     lifts = frames["lifts"]

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from evenhand.arrays import Cells, Flags, Numbers, sums
+from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Value, Variable
 from evenhand.data.weighting import Unit
@@ -38,9 +38,6 @@ LEAST_SHARE = 5e-5
 
 LEAST_COLUMN = 0.05
 """A target is shown only if its probabilities sum to more: figure 3."""
-
-TIED = 5e-4
-"""Probabilities nearer than this are written alike, and are a tie."""
 
 
 @dataclass(frozen=True)
@@ -127,11 +124,6 @@ class Changes:
             "distortion": self.expected_distortion,
         }
         return Note("changes.suppressed" if suppressed else "changes.all", fields)
-
-
-def told_changed(*, suppressed: bool) -> tuple[str, str]:
-    """Return which share of a group's people is told, and its heading; where D is suppressed, that of features."""
-    return ("features_changed", "Features changed") if suppressed else ("changed", "Changed")
 
 
 def changes(counts: Counts, kernel: Kernel, measured: Achieved) -> Changes:
@@ -276,45 +268,3 @@ def most_changed(counts: Counts, kernel: Kernel, changed: Numbers, *, panels: in
     parts: list[Where] = [{n: domain.variable(n).levels[int(codes[n][first[at]])] for n in names} for at in order]
     everybody = float(counts.weight @ changed)
     return Chosen(parts, tuple(held), int((total > 0).sum()), float(total[order].sum()), everybody)
-
-
-def worst_off_cells(
-    counts: Counts, kernel: Kernel, measured: Achieved, among: Flags, most: int, better: Flags, worse: Flags
-) -> list[Row]:
-    """Return the cells (d, x, y) that bear most, and what they most likely become; benefits do not count.
-
-    Those first whose outcome gets worse with the largest probability, then those whose record changes with the largest
-    without a better outcome. ``better`` and ``worse`` say of each outcome, from each, whether it is one of these. Cells
-    that are alike in both are told by how many more there are of them.
-    """
-    rows, (_, new) = kernel.rows, counts.domain.split_xy(kernel.targets)
-    old = counts.y[rows]
-    own = counts.domain.xy(counts.x, counts.y)[rows] == kernel.targets
-    borne = ~own & ~better[old, new]
-    lost, burden = (
-        sums(rows, kernel.probability * of, len(counts)) for of in (borne & worse[old, new], borne.astype(float))
-    )
-    shown = np.flatnonzero(among & (burden > LEAST_SHARE))
-    order = shown[np.lexsort((-counts.weight[shown], -burden[shown].round(6), -lost[shown].round(6)))]
-    found: list[Row] = []
-    for source in order:
-        if found and all(
-            abs(of[source] - found[-1][name]) < TIED for name, of in (("worse", lost), ("changed", burden))
-        ):
-            found[-1]["tied"] += 1
-            continue
-        if len(found) == most:
-            break
-        entries = slice(kernel.starts[source], kernel.starts[source + 1])
-        other = np.where(borne[entries], kernel.probability[entries], -1.0)
-        found.append({
-            "cell": cell_levels(counts, int(source)),
-            "weight": float(counts.weight[source]),
-            "worse": float(lost[source]),
-            "changed": float(burden[source]),
-            "expected_distortion": float(measured.distortion[source]),
-            "likeliest_change": target_levels(counts, int(kernel.targets[entries][np.argmax(other)])),
-            "likeliest_probability": float(other.max()),
-            "tied": 0,
-        })  # fmt: skip
-    return found

@@ -111,10 +111,16 @@ def rate_charts(
     confidence: float = 0.95,
     hide_below: float = 0,
     most_groups: int = MOST_GROUPS,
+    outcome: Any = None,
     title: str | None = None,
 ) -> Iterator[Chart]:
-    """Return each group's rates before and after, with intervals, the permitted band and the required rate."""
+    """Return each group's rates before and after, with intervals, the permitted band and the required rate.
+
+    Of all outcomes that are drawn, or of one.
+    """
     levels = outcomes_drawn(counts)
+    if outcome is not None:
+        levels = [counts.domain.outcome.levels[counts.domain.outcome.code(outcome)]]
     found = rates(problem, counts, kernel, confidence=confidence, hide_below=hide_below)
     worth = np.where(Discretion(counts, hide_below).groups, counts.groups.probability, -np.inf)
     groups = first_groups(counts, worth, min(most_groups, groups_drawn(len(levels))))
@@ -130,24 +136,24 @@ def rate_charts(
     shown.sort(key=lambda row: levels.index(row["level"]))
     rows = tuple(
         (panels[row["level"]], row["group"], row["before"], row["after"], *(row[end] for end in ends),
-         _tone(problem, counts, row["level"], row["after"] - row["before"]))
+         tone_of(problem, counts, row["level"], row["after"] - row["before"]))
         for row in shown
     )  # fmt: skip
     table = Table("rates", columns, rows, tuple(({**row["columns"]},) for row in shown))
     every = len(shown_outcomes(counts.domain))
-    some = [Note("chart.outcomes", {"shown": len(levels), "total": every})] if len(levels) < every else []
+    some = [Note("chart.outcomes", {"shown": len(levels), "total": every})] if 1 < len(levels) < every else []
     one = f"{problem.outcome}={levels[0]}" if len(levels) == 1 else problem.outcome
     yield Chart(
         "chart.rates", "dots", table, ("group",), ("before", "after"), low="after_low", high="after_high", tone="tone",
         panel="level" if len(levels) > 1 else None,
         band=("permitted_low", "permitted_high") if any(row["permitted_low"] is not None for row in shown) else None,
-        lines=tuple(_required(problem, shown, panels)),
-        notes=(*_constraints(problem), *some, *_left_out(counts, len(groups), "largest", hide_below)),
+        lines=tuple(_required(problem, shown, panels if len(levels) > 1 else {})),
+        notes=(*_constraints(problem), *some, *left_out(counts, len(groups), "largest", hide_below)),
         fields=_titled(title, outcome=one, confidence=confidence),
     )  # fmt: skip
 
 
-def _tone(problem: Problem, counts: Counts, level: Any, change: float) -> str | None:
+def tone_of(problem: Problem, counts: Counts, level: Any, change: float) -> str | None:
     """Say whether more or less of an outcome is better or worse for people, where it is known which one is good."""
     good, domain = favourable_code(problem, counts.domain), counts.domain
     if good is None or abs(change) < STILL:
@@ -168,7 +174,7 @@ def _required(problem: Problem, shown: Sequence[Row], panels: Mapping[Any, str])
         if own and parity.bound < 1:
             share = 1 - float(parity.bound)
             value = share * max(row["after"] for row in own)
-            yield Line("chart.required", value, {"share": share}, panel=panels[own[0]["level"]])
+            yield Line("chart.required", value, {"share": share}, panel=panels.get(own[0]["level"]))
 
 
 def _constraints(problem: Problem) -> list[Note]:
@@ -176,7 +182,7 @@ def _constraints(problem: Problem) -> list[Note]:
     return [Note("chart.constraints", {"constraints": stated})] if stated else [Note("chart.unconstrained")]
 
 
-def _left_out(counts: Counts, drawn: int, which: str, hide_below: float) -> list[Note]:
+def left_out(counts: Counts, drawn: int, which: str, hide_below: float) -> list[Note]:
     """Say how many groups are left out, and why."""
     total = len(counts.groups.cells)
     few = int((~Discretion(counts, hide_below).groups).sum())
@@ -305,7 +311,7 @@ def cohort_charts(
         values = Column(part, "points" if part == "change" else "rate")
         rows = tuple(
             (*place, None if row is None else row[part],
-             None if row is None or part != "change" else _tone(problem, counts, level, row["change"]))
+             None if row is None or part != "change" else tone_of(problem, counts, level, row["change"]))
             for place, row in laid.cells()
         )  # fmt: skip
         yield Chart(
@@ -421,7 +427,7 @@ def change_charts(
         *([Note("chart.changes", {"shown": len(order), "total": len(found)})] if len(order) < len(found) else []),
         *([Note("chart.rare_changes", {"least": hide_below})] if hide_below > 0 else []),
         *([Note("chart.uncounted_changes", {"uncounted": few})] if few else []),
-        *_left_out(counts, len(kept), "most changed", hide_below),
+        *left_out(counts, len(kept), "most changed", hide_below),
     ]
     yield Chart(
         "chart.changes", "heat", Table("changes", columns, rows), ("change",), ("group",), ("probability",),

@@ -117,7 +117,7 @@ def bounded(counts: Counts, kernel: Kernel, parity: Sequence[ParityAchieved], hi
     shown, found = Discretion(counts, hide_below), []
     for constraint in constraints(counts, parity):
         part = constraint.after
-        kept = np.flatnonzero(shown.comparisons(part, kernel)) if len(part.value) else np.zeros(0, np.int64)
+        kept = np.flatnonzero(shown.comparisons(part.compared, kernel)) if len(part.value) else np.zeros(0, np.int64)
         before, after = (furthest(each, kept) for each in (constraint.before, part))
         stated, hidden = part.parity, part.compared.number_of() - part.compared.number_of(kept)
         found.append(Bounded(stated.words, stated.where, constraint.asked, before, after, hidden))

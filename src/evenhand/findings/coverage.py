@@ -42,7 +42,7 @@ def coverage(
         if not variable.is_column:
             found += _unlike_fitted(variable, rows)
             continue
-        missing, unseen = tables.gaps(variable, rows.table, text=rows.text)
+        missing, unseen = tables.gaps(variable, rows.table)
         new = unseen & ~missing
         policy = "an error" if variable.missing is None else "a level" if variable.missing >= 0 else LEFT_OUT
         found.append((variable.name, "missing", float(rows.people[missing].sum()), policy, ""))
@@ -58,7 +58,7 @@ def _unlike_fitted(variable: Variable, rows: Rows) -> Iterator[Row]:
 
     Words are not named: one that a single person has may tell who it is.
     """
-    for (name, what), flags in tables.unlike_fitted(variable, rows.table, text=rows.text).items():
+    for (name, what), flags in tables.unlike_fitted(variable, rows.table).items():
         policy = "goes along a branch" if what == tables.NEW_GAP else "goes where rare words go"
         yield name, what, float(rows.people[flags].sum()), policy, ""
 

@@ -1,27 +1,29 @@
-"""Who is shown: groups, cells and comparisons of enough people, whatever their weight. Notes about others are left out.
+"""Who is shown: groups, cells and comparisons of enough people, whatever their weight.
 
-The one place that decides it, so that findings, summary, page and charts leave out the same. A part of a total that is
+The one place that decides it, and the one filter: rows and notes say what they are about, and those about others are
+left out of sections before anything is rendered. Only what is chosen among those who may be shown (which two rates are
+furthest apart, who bears most) asks beforehand. A part of a total that is
 hidden alone would follow by subtraction: the next smallest is hidden with it (complementary suppression). How many are
 hidden is always reported, never who. Bounds hold for everybody, shown or not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
+from typing import Any, Protocol
 
 import numpy as np
 
 from evenhand.arrays import Cells, Flags, Numbers, alike, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Variable
-from evenhand.findings.naming import Where, matching, source_codes
+from evenhand.findings.naming import Where, source_codes
 from evenhand.kernel import Kernel
-from evenhand.kernel.achieved import ParityAchieved, segment_shares
-from evenhand.render.section import Note
-from evenhand.render.sentences import sentence
+from evenhand.kernel.achieved import segment_shares
+from evenhand.render.section import About, Fact, Note, Section, Table
 from evenhand.spec import AGAINST_TARGET
 from evenhand.spec.comparison import Comparisons, shares
 from evenhand.spec.people import EVERYWHERE
@@ -187,9 +189,8 @@ class Discretion:
     def codes(self) -> dict[str, Cells]:
         return source_codes(self.counts)
 
-    def comparisons(self, part: ParityAchieved, kernel: Kernel) -> Flags:
+    def comparisons(self, compared: Comparisons, kernel: Kernel) -> Flags:
         """Return which comparisons of a constraint are shown: those of two populations that are."""
-        compared = part.compared
         people = np.array([float(self.people[each.member].sum()) for each in compared.populations])
         shown = self._populations(compared, people)
         other = (compared.against == AGAINST_TARGET) | shown[compared.against]
@@ -211,16 +212,68 @@ class Discretion:
         totals = [alike([rest, segment - EVERYWHERE])[1], alike([rest, group])[1]]
         return complementary(people, self.enough(people) & ~np.isin(group, hidden), totals, self.hide_below)
 
-    def may_name(self, where: Where | None) -> bool:
-        """Whether part of a table may be named: one of people enough, or of nobody, that no total reveals.
+    def may_name(self, about: About) -> bool:
+        """Whether what is about something may be shown: a part of the table with people enough, or with nobody, that no
+        total reveals; a comparison of such parts; a number that enough people are behind.
 
-        Anybody, which is None, only where everybody is shown.
+        What is about anybody, which is None, only where everybody is shown.
         """
-        if where is None:
-            return bool(self.cells.all())
+        match about:
+            case None:
+                return bool(self.cells.all())
+            case Behind(people):
+                return people >= self.hide_below
+            case Compared(part, kernel, at):
+                return bool(self._compared(part, kernel)[at])
+        key = tuple(about.items())
+        if key not in self._named:
+            self._named[key] = self._may_name(about)
+        return self._named[key]
+
+    def people_of(self, about: About) -> float:
+        """Return how many people something is about."""
+        if isinstance(about, Behind):
+            return about.people
+        if about is None or isinstance(about, Compared):
+            return np.inf
+        return float(self.people[self._inside(about)].sum())
+
+    def passed_on(self, table: Table) -> Table:
+        """Return a table without the rows that may not be shown."""
+        if not table.about:
+            return table
+        shown = np.array([all(map(self.may_name, about)) for about in table.about])
+        if table.totals and not shown.all():
+            people = np.array([min(map(self.people_of, about), default=np.inf) for about in table.about])
+            shown = complementary(people, shown, [_numbered(table, names) for names in table.totals], self.hide_below)
+        return table.kept(np.flatnonzero(shown))
+
+    @cached_property
+    def _named(self) -> dict[tuple[Any, ...], bool]:
+        return {}
+
+    @cached_property
+    def _comparisons(self) -> dict[int, tuple[Comparisons, Flags]]:
+        return {}
+
+    def _compared(self, part: Comparisons, kernel: Kernel) -> Flags:
+        if id(part) not in self._comparisons:
+            self._comparisons[id(part)] = part, self.comparisons(part, kernel)
+        return self._comparisons[id(part)][1]
+
+    def _inside(self, where: Where) -> Flags:
+        """Return which sources have the levels that are named."""
+        domain, inside = self.counts.domain, np.ones(len(self.counts), dtype=bool)
+        for column, level in where.items():
+            inside &= self.codes[column] == domain.variable(column).code(level)
+        return inside
+
+    def _may_name(self, where: Where) -> bool:
         domain = self.counts.domain
+        if len(where) == len(self.codes):
+            return bool(self.cells[self._inside(where)].all())
         named = {column: level for column, level in where.items() if column != domain.outcome.name}
-        inside = matching(self.counts, named)
+        inside = self._inside(named)
         if not inside.any():
             return True
         protected = tuple(column for column in domain.d.names if column in named)
@@ -231,33 +284,79 @@ class Discretion:
         return apart and bool(self.enough(self.people[inside].sum()))
 
 
-def not_shown(hidden: int, total: int, what: str, hide_below: float) -> str:
-    """Say how many parts of a table are hidden, and why.
+@dataclass(frozen=True)
+class Behind:
+    """What a row is about, where so many people are behind its number, whatever part of the table they are."""
 
-    Examples
-    --------
-    >>> not_shown(2, 5, "groups", 20)
-    '2 of 5 groups are not shown: they have fewer than 20 people, or would reveal one that has'
-    """
-    are, they = ("is", "it has") if hidden == 1 else ("are", "they have")
-    fewer = f"fewer than {hide_below:g} people"
-    return f"{hidden} of {total} {what} {are} not shown: {they} {fewer}, or would reveal one that has"
+    people: float
 
 
-def discreet(notes: Sequence[Note], shown: Discretion) -> list[str]:
-    """Write the notes that reveal no part of the table that is not shown, and say at the end how many did.
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """What a row is about, where it is one comparison of a parity constraint."""
+
+    part: Comparisons
+    kernel: Kernel
+    at: int
+
+    __match_args__ = ("part", "kernel", "at")
+
+
+def _numbered(table: Table, names: Sequence[str]) -> Cells:
+    """Return the number of the total that each row is part of: that of the rows which agree in some columns."""
+    number: dict[tuple[Any, ...], int] = {}
+    columns = [[tuple(each.items()) if isinstance(each, dict) else each for each in table.values(n)] for n in names]
+    keys = zip(*columns, strict=True) if names else [()] * len(table.rows)
+    return np.array([number.setdefault(key, len(number)) for key in keys], dtype=np.int64)
+
+
+class Shown(Protocol):
+    """Who says what may be shown: of a fitted table, :class:`Discretion`."""
+
+    @property
+    def hide_below(self) -> float:
+        """Of how many people at least it must be."""
+
+    def may_name(self, about: About) -> bool:
+        """Whether what is about something may be shown."""
+
+    def passed_on(self, table: Table) -> Table:
+        """Return a table without the rows that may not be shown."""
+
+
+def discreet(sections: Iterable[Section], shown: Shown) -> tuple[Section, ...]:
+    """Return sections without the rows and notes that reveal what may not be shown; how many rows is said, never whose.
+
+    How many notes are left out is not: that there is one may itself tell what is hidden.
 
     Examples
     --------
     >>> import evenhand as eh
     >>> shown = Discretion(eh.datasets.load("compas").counts, 500)
     >>> few = Note("text", {"text": "few"}, ({"sex": "Female", "race": "Caucasian"},))
-    >>> discreet([few, Note("text", {"text": "all is well"})], shown)
-    ['all is well', '1 sentence names a group or a level of too few people to be shown, and is left out']
+    >>> (section,) = discreet([Section("caveats", notes=(few, Note("text", {"text": "all is well"})))], shown)
+    >>> [note.fields["text"] for note in section.notes]
+    ['all is well']
     """
-    kept = [sentence(note) for note in notes if all(map(shown.may_name, note.about))]
-    left = len(notes) - len(kept)
-    if not left:
-        return kept
-    names, are = ("sentence names", "is") if left == 1 else ("sentences name", "are")
-    return [*kept, f"{left} {names} a group or a level of too few people to be shown, and {are} left out"]
+    return tuple(_discreet(section, shown) for section in sections)
+
+
+def _discreet(section: Section, shown: Shown) -> Section:
+    tables = tuple(map(shown.passed_on, section.tables))
+    total = sum(len(table.rows) for table in section.tables if table.about)
+    hidden = sum(len(table.rows) for table in section.tables) - sum(len(table.rows) for table in tables)
+    notes = [note for note in section.notes if all(map(shown.may_name, note.about))]
+    if hidden:
+        notes.append(Note("hidden.rows", {"hidden": hidden, "total": total, "least": shown.hide_below}))
+    facts = [Fact("hidden", hidden, "number", detail=True)] if total else []
+    return replace(
+        section, facts=(*section.facts, *facts), tables=tables, notes=tuple(notes),
+        charts=tuple(replace(chart, table=shown.passed_on(chart.table)) for chart in section.charts),
+        parts=discreet(section.parts, shown),
+    )  # fmt: skip
+
+
+def not_shown(hidden: int, total: int, what: str, hide_below: float) -> Note:
+    """Return how many parts of a table are hidden, and why; ``what`` is groups, cells or categories."""
+    fields = {"hidden": hidden, "total": total, "what": what, "least": hide_below}
+    return Note("hidden.parts", fields)

@@ -90,7 +90,7 @@ def _column(found: GivenAway) -> Note:
     return Note("given_away.from", {**vars(found), "column": repr(found.column)})
 
 
-def giving_away(mode: Transformer, table: Table, passed: Sequence[str], *, text: bool = False) -> tuple[GivenAway, ...]:
+def giving_away(mode: Transformer, table: Table, passed: Sequence[str]) -> tuple[GivenAway, ...]:
     """Return the columns among those ``passed`` through that give away what a mode changes, the worst first.
 
     What is told is told in expectation over the draws, of people in cells that were fitted. Rows of a CSV file are
@@ -102,7 +102,7 @@ def giving_away(mode: Transformer, table: Table, passed: Sequence[str], *, text:
     everybody = len(table)
     if everybody > MOST_ROWS:
         table = take(table, np.linspace(0, everybody - 1, MOST_ROWS).astype(np.int64))
-    located = locate(mode, table, text=text)
+    located = locate(mode, table)
     known = np.flatnonzero(located.sourced)
     if not len(known):
         return ()

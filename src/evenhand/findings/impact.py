@@ -19,18 +19,26 @@ from evenhand.arrays import Cells, Flags, Numbers, alike, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Value, Variable
 from evenhand.data.levels import UNSEEN
+from evenhand.data.weighting import Unit
 from evenhand.engines import Rows
 from evenhand.errors import DataError
 from evenhand.findings.discretion import combinations_shown, not_shown
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import outcome_by_source
+from evenhand.render.finding import Finding
+from evenhand.render.section import Column, Fact, Kind, Note, Section, Table
 from evenhand.tables.transforming import Transformer, locate
 
 LEAST_SHARE = 0.02
 """Categories of a smaller share of the people are named, and have no ratio."""
 
-UNDER = "under 2% of the people: no ratio"
-NO_HIGHEST = "the highest rate is not shown: no ratio"
+UNDER, NO_HIGHEST = Note("impact.under", {"least": LEAST_SHARE}), Note("impact.no_highest")
+
+KINDS: dict[str, Kind] = {
+    "by": "text", "category": "text", "people": "people", "share": "share", "selected_before": "number",
+    "rate_before": "fraction", "ratio_before": "fraction", "selected_after": "number", "rate_after": "fraction",
+    "ratio_after": "fraction", "note": "text",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -51,11 +59,11 @@ class Category:
     selected_after: float
     rate_after: float
     ratio_after: float | None
-    note: str
+    note: Note | None
 
 
-@dataclass(frozen=True)
-class Impact:
+@dataclass(frozen=True, repr=False)
+class Impact(Finding):
     """Impact ratios of a table, by one column or several.
 
     Attributes
@@ -74,7 +82,7 @@ class Impact:
         For each column, how many people have no category there, None where that is hidden; they are in no ratio by it.
     weighed : bool
         Whether people were counted by weights that are not all one.
-    notes : tuple of str
+    notes : tuple of Note
         What else there is to know of who was counted, and how.
     """
 
@@ -85,7 +93,41 @@ class Impact:
     together: str
     unknown: dict[str, float | None]
     weighed: bool = False
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """The categories, and who is in no ratio."""
+        return (self._section(self.categories, *self._unknown(), Note("impact.no_verdict")),)
+
+    @property
+    def in_short(self) -> Section:
+        """The categories that all columns form together."""
+        return self._section([each for each in self.categories if each.by == self.together], Note("impact.no_verdict"))
+
+    def _section(self, categories: Sequence[Category], *more: Note) -> Section:
+        unit = Unit.of(weighed=self.weighed)
+        kinds = {**KINDS, "people": "weight"} if self.weighed else KINDS
+        columns = tuple(Column(name, kind, detail=name == "share") for name, kind in kinds.items())
+        rows = tuple(tuple(getattr(each, name) for name in KINDS) for each in categories)
+        facts = (
+            Fact("selected", self.selected), Fact("everybody", unit.write(self.people)),
+            Fact("weighed", self.weighed, "flag", detail=True), Fact("unknown", self.unknown, detail=True),
+        )  # fmt: skip
+        what = Note("impact.what", {"least": LEAST_SHARE})
+        table = Table("categories", columns, rows)
+        return Section("impact", facts=facts, tables=(table,), notes=(what, *self.notes, *more))
+
+    def _unknown(self) -> Iterator[Note]:
+        unit = Unit.of(weighed=self.weighed)
+        for column, people in self.unknown.items():
+            number = Note("impact.some", {"unit": unit}) if people is None else unit.write(people)
+            yield Note("impact.unknown", {"number": number, "column": column})
+        if not self.unknown:
+            yield Note("impact.all_known")
+
+    def __repr__(self) -> str:
+        return f"<Impact: {len(self.categories)} categories, {self.hidden} hidden>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,11 +182,11 @@ def impact_on(mode: Transformer, rows: Rows, selected: int, columns: Sequence[st
     if rows.together:
         # The rows of a frame are looked at where they are read, where each of them has its place.
         axes = dict.fromkeys((domain.d, *mode.reads))
-        tables.refuse_gaps(axes, rows.table, rows.where, people=rows.people, text=rows.text)
+        tables.refuse_gaps(axes, rows.table, rows.where, people=rows.people)
     nowhere = np.zeros(len(rows.weight), dtype=np.int64)
     # All of them in one cell: weights are checked there, and whether all are one is known of it.
     everybody = Counts.of(domain, nowhere, nowhere, nowhere, rows.weight, rows.people, rows.squares)
-    located = locate(mode, rows.table, text=rows.text)
+    located = locate(mode, rows.table)
     _, y = located.own()
     before = (y == selected).astype(float)
     _, to_y = domain.split_xy(mode.kernel.targets)
@@ -159,29 +201,19 @@ def impact_on(mode: Transformer, rows: Rows, selected: int, columns: Sequence[st
     those = (~located.known, located.known & ~located.sourced, y == UNSEEN)
     # Where anything is hidden, these numbers could be those of the hidden.
     unit = everybody.unit
-    kept, typical, strange = (
-        (f"some {unit}" if found.hidden else unit.write(float(rows.weight[rows_].sum()))) if rows_.any() else ""
-        for rows_ in those
-    )
-    notes = _notes(kept, typical, strange, mode.then_drawn)
+    notes = [
+        Note(key, {
+            "number": Note("impact.some", {"unit": unit}) if found.hidden else unit.write(float(rows.weight[of].sum())),
+            "then": mode.then_drawn,
+        })
+        for key, of in zip(("impact.kept", "impact.typical", "impact.strange"), those, strict=True)
+        if of.any()
+    ]  # fmt: skip
     return replace(found, notes=(*found.notes, *notes))
 
 
-def _notes(kept: str, typical: str, strange: str, then: str) -> Iterator[str]:
-    """Say how many people are left as they are, or drawn otherwise, and how many have an outcome that is no level."""
-    if kept:
-        yield (
-            f"{kept} have a new value, none, or an unseen combination: a release leaves them as they "
-            f"are, or refuses them; they are counted as they are, before and after"
-        )
-    if typical:
-        yield f"{typical} have an unseen combination, and {then}: so they are counted after"
-    if strange:
-        yield f"{strange} have an unseen outcome: they are not selected"
-
-
 def _codes(variable: Variable, rows: Rows) -> Cells:
-    found = tables.levels_in(variable, rows.table, text=rows.text)
+    found = tables.levels_in(variable, rows.table)
     return np.asarray(found.level[found.codes])
 
 
@@ -205,7 +237,7 @@ def _impact(kinds: _Kinds, selected: Value, columns: Sequence[str], hide_below: 
     }
     found = tuple(category for category in every if category is not None)
     hidden, total = len(every) - len(found) + sum(people is None for people in told.values()), len(every) + len(told)
-    notes = (f"{not_shown(hidden, total, 'categories', hide_below)}",) if hidden else ()
+    notes = (not_shown(hidden, total, "categories", hide_below),) if hidden else ()
     return Impact(selected, float(kinds.weight.sum()), found, hidden, " × ".join(names), told, weighed, notes)
 
 
@@ -244,5 +276,5 @@ def _categories(kinds: _Kinds, names: Sequence[str], shown: Flags) -> Iterator[C
             by=name, category=part.words(int(own)), people=float(people[i]), share=float(share[i]),
             selected_before=float(chosen[i]), rate_before=float(rate[i]), ratio_before=ratios[0],
             selected_after=float(chosen_after[i]), rate_after=float(rate_after[i]), ratio_after=ratios[1],
-            note=UNDER if not large[i] else NO_HIGHEST if no_highest else "",
+            note=UNDER if not large[i] else NO_HIGHEST if no_highest else None,
         )  # fmt: skip

@@ -245,7 +245,7 @@ def _told(domain: Domain, rows: Rows) -> tuple[dict[str, Cells], Sample, dict[st
     codes: dict[str, Cells] = {}
     new: dict[str, Sequence[str]] = {}
     for variable in domain.variables:
-        found = tables.levels_in(variable, rows.table, text=rows.text)
+        found = tables.levels_in(variable, rows.table)
         level = found.level[found.codes][there].astype(np.int64)
         strange = np.flatnonzero(level == UNSEEN)
         if len(strange):

@@ -16,7 +16,7 @@ from evenhand import tables
 from evenhand.arrays import Cells, Flags, Numbers, positions, sums
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Axis, Domain, Variable
-from evenhand.engines import Pair, Rows
+from evenhand.engines import Columns, Pair, Rows, read_as
 from evenhand.errors import DataError, some_of
 from evenhand.findings import bounds
 from evenhand.findings.coverage import LEFT_OUT, coverage
@@ -55,8 +55,8 @@ def meeting(mode: Transformer, rows: Rows) -> Meeting:
     """Count a table, and give each of its cells the row of the kernel that train mode would use."""
     axes, new = known_values(mode, rows)
     groups = mode.domain.d
-    located = locate(mode, rows.table, text=rows.text)
-    d, _ = tables.cells(groups, rows.table, text=rows.text)
+    located = locate(mode, rows.table)
+    d, _ = tables.cells(groups, rows.table)
     x, y = located.own()
     d, x, y = d[~new], x[~new], y[~new]
     counted = Counts.of(mode.domain, d, x, y, *(of[~new] for of in (rows.weight, rows.people, rows.squares)))
@@ -88,8 +88,8 @@ def known_values(mode: Transformer, rows: Rows) -> tuple[tuple[Axis, ...], Flags
     if not len(rows.people):
         raise DataError("the table has no rows")
     if rows.together:
-        tables.refuse_gaps(axes, rows.table, rows.where, people=rows.people, text=rows.text)
-    new = np.any([tables.cells(axis, rows.table, text=rows.text)[1] for axis in axes], axis=0)
+        tables.refuse_gaps(axes, rows.table, rows.where, people=rows.people)
+    new = np.any([tables.cells(axis, rows.table)[1] for axis in axes], axis=0)
     if new.all():
         why = some_of(_unknown_values(coverage(axes, rows, 0.0, 0.0, None)))
         raise DataError(
@@ -107,7 +107,7 @@ def _covered(mode: Transformer, axes: tuple[Axis, ...], rows: Rows, located: Loc
 def covered_without_outcomes(mode: Transformer, rows: Rows) -> tuple[dict[str, Any], tuple[Note, ...]]:
     """Return the coverage of people by apply mode, which reads no outcome, and who is not counted."""
     axes, new = known_values(mode, rows)
-    covered = _covered(mode, axes, rows, locate(mode, rows.table, text=rows.text), new)
+    covered = _covered(mode, axes, rows, locate(mode, rows.table), new)
     return covered, tuple(_uncounted(covered, rows, new))
 
 
@@ -191,11 +191,12 @@ class Origins:
         self.found: list[tuple[Cells, Numbers]] = []
 
     @property
-    def columns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def columns(self) -> tuple[Columns, Columns]:
         """The columns that are read of the original table, and of the new one."""
         domain = self.domain
-        outcome = domain.y.names if self._by_outcome else ()
-        return (*domain.d.names, *domain.x.names, *outcome), (*domain.d.names, *domain.y.names)
+        outcome = domain.y.variables if self._by_outcome else ()
+        before, after = (*domain.d.variables, *domain.x.variables, *outcome), (*domain.d.variables, *domain.y.variables)
+        return read_as(before), read_as(after)
 
     @property
     def _by_outcome(self) -> bool:
@@ -204,8 +205,8 @@ class Origins:
     def add(self, pair: Pair) -> None:
         """Count some rows; those with a value that is no level have no cell."""
         domain, before, after = self.domain, pair.before, pair.after
-        (d, new_d), (x, new_x) = (tables.cells(axis, before.table, text=before.text) for axis in (domain.d, domain.x))
-        (now, other), (y, new_y) = (tables.cells(axis, after.table, text=after.text) for axis in (domain.d, domain.y))
+        (d, new_d), (x, new_x) = (tables.cells(axis, before) for axis in (domain.d, domain.x))
+        (now, other), (y, new_y) = (tables.cells(axis, after) for axis in (domain.d, domain.y))
         if np.any(wrong := (d != now) | (new_d != other)):
             raise DataError(
                 f"original= must be the very table that was released, row for row: row "
@@ -215,7 +216,7 @@ class Origins:
         x = domain.x.ravel([codes if v.name in self.segments else np.zeros_like(codes) for v, codes in levels])
         was = np.zeros_like(y)
         if self._by_outcome:
-            was, unknown = tables.cells(domain.y, before.table, text=before.text)
+            was, unknown = tables.cells(domain.y, before)
             new_y = new_y | unknown
         counted = ~(new_d | new_x | new_y) & (pair.weight > 0)
         became = domain.dxy(d, x, was)[counted] * domain.y.size + y[counted]

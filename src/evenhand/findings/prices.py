@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenhand.arrays import Numbers, sums
 from evenhand.data.counts import Counts
+from evenhand.findings.discretion import Behind, Compared
 from evenhand.findings.document import Row
-from evenhand.findings.naming import holder_names
+from evenhand.findings.naming import cell_levels, holder_names
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import parity_achieved, segment_shares
 from evenhand.optimize.compile import Compiled
@@ -32,10 +33,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 KINDS: dict[str, Kind] = {
-    "kind": "text", "constraint": "text", "level": "text", "where": "text", "bound": "number", "price": "number"
+    "kind": "text", "constraint": "text", "level": "text", "where": "text", "weight": "people", "bound": "number",
+    "price": "number",
 }  # fmt: skip
 MOST_ROWS = 16
 """So many prices are shown; JSON has all."""
+
+TOTALS = (("kind", "constraint", "level"),)
+"""What prices are parts of."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,15 +51,17 @@ class Prices(Finding):
     ----------
     frame : pandas.DataFrame
         Columns ``kind`` (parity or budget), ``constraint``, ``level`` (of detail: total, outcome, pair, group or cell),
-        ``where``, ``bound`` (the smallest, of several) and ``price``; pairs and cells that cost something are listed,
-        the most expensive first. Learned cells are named by their numbers in ``mapping.cells``. NaN is a price that is
-        not known: of a user's own distance, or of a limit of zero.
+        ``where``, ``weight`` (of a cell, its people), ``bound`` (the smallest, of several) and ``price``; pairs and
+        cells that cost something are listed, the most expensive first. Learned cells are named by their numbers in
+        ``mapping.cells``. NaN is a price that is not known: of a user's own distance, or of a limit of zero.
     parity, budgets : tuple of float
         The total of each parity constraint (all its bounds relaxed by one unit together), and of each charge.
     cells : tuple of arrays
         For each charge, the price of every holder's limit (a source, or an (x, y)); NaN where the limit is zero.
     comparisons : tuple of arrays
         For each parity constraint, the price of every comparison's bound; NaN where it is not known.
+    about : tuple of tuples
+        Whom each row of the frame is about.
     """
 
     frame: pd.DataFrame
@@ -62,12 +69,16 @@ class Prices(Finding):
     budgets: tuple[float, ...]
     cells: tuple[Numbers, ...]
     comparisons: tuple[Numbers, ...] = ()
+    about: tuple[tuple[Any, ...], ...] = ()
 
     @property
     def sections(self) -> tuple[Section, ...]:
         """The table, without prices that are noise; those that are not known are in it."""
-        listed = self.frame[~(self.frame["price"] <= SHOWN_FROM)]
-        return (Section("prices", tables=(Table.of("every_price", listed, KINDS, most=MOST_ROWS),)),)
+        every = Table.of(
+            "every_price", self.frame, KINDS, about=self.about, detail=("weight",), most=MOST_ROWS, totals=TOTALS
+        )
+        listed = every.kept(np.flatnonzero(~(self.frame["price"] <= SHOWN_FROM)))
+        return (Section("prices", tables=(listed,)),)
 
     def __repr__(self) -> str:
         return f"<Prices: parity {[round(p, 6) for p in self.parity]}, budgets {[round(b, 6) for b in self.budgets]}>"
@@ -76,7 +87,7 @@ class Prices(Finding):
 def prices(problem: Problem, counts: Counts, compiled: Compiled, kernel: Kernel, multipliers: Multipliers) -> Prices:
     """Read the prices of every bound off the multipliers of an optimum."""
     worth = _comparisons(counts, compiled, kernel, multipliers)
-    rows = [*_parity(compiled, worth)]
+    rows = [*_parity(compiled, worth, kernel)]
     by_limit, cells = budget_multipliers(compiled.program, multipliers), []
     for i, charge in enumerate(problem.charges):
         mine = compiled.budgets.charge == i
@@ -91,8 +102,9 @@ def prices(problem: Problem, counts: Counts, compiled: Compiled, kernel: Kernel,
             # One bound holds the table's own rates and those of a model without D: relaxing it relaxes both.
             of_kind = totals[row["kind"]]
             of_kind[row.pop("number") % len(of_kind)] += row["price"]
-    listed = frame({name: [row[name] for row in rows] for name in KINDS})
-    return Prices(listed, tuple(totals["parity"]), tuple(totals["budget"]), tuple(cells), worth)
+    listed = frame({name: [row.get(name) for row in rows] for name in KINDS})
+    about = tuple(row.get("about", ()) for row in rows)
+    return Prices(listed, tuple(totals["parity"]), tuple(totals["budget"]), tuple(cells), worth, about)
 
 
 def _comparisons(counts: Counts, compiled: Compiled, kernel: Kernel, multipliers: Multipliers) -> tuple[Numbers, ...]:
@@ -111,7 +123,7 @@ def _comparisons(counts: Counts, compiled: Compiled, kernel: Kernel, multipliers
     return tuple(prices)
 
 
-def _parity(compiled: Compiled, worth: tuple[Numbers, ...]) -> Iterator[Row]:
+def _parity(compiled: Compiled, worth: tuple[Numbers, ...], kernel: Kernel) -> Iterator[Row]:
     for i, (part, by_entry) in enumerate(zip(compiled.compared, worth, strict=True)):
         name = type(part.parity).__name__
         unknown = not part.parity.distance.at_any_bound
@@ -129,7 +141,8 @@ def _parity(compiled: Compiled, worth: tuple[Numbers, ...]) -> Iterator[Row]:
         for e in np.argsort(-by_entry):
             if by_entry[e] > ROUNDING:
                 where, price = part.words(int(e)), float(by_entry[e])
-                yield base | {"level": "pair", "where": where, "bound": float(part.bound[e]), "price": price}
+                pair = {"level": "pair", "where": where, "bound": float(part.bound[e]), "price": price}
+                yield base | pair | {"about": (Compared(part, kernel, int(e)),)}
 
 
 def _budget(problem: Problem, counts: Counts, number: int, cells: Numbers) -> Iterator[Row]:
@@ -140,11 +153,17 @@ def _budget(problem: Problem, counts: Counts, number: int, cells: Numbers) -> It
     yield base | {"level": "total", "where": where, **_together(limits, cells), "number": number}
     if not charge.averaged:
         for group, cell in enumerate(counts.groups.cells):
-            mine = counts.groups.of_source == group
-            yield base | {"level": "group", "where": domain.d.words(int(cell)), **_together(limits[mine], cells[mine])}
+            mine, about = counts.groups.of_source == group, (domain.d.labels(int(cell)),)
+            own = {"level": "group", "where": domain.d.words(int(cell)), **_together(limits[mine], cells[mine])}
+            yield base | own | {"about": about}
     costly = [at for at in np.argsort(-cells) if cells[at] > ROUNDING]
+    holders = charge.holders(counts)
+    weight, heads = (sums(holders, of) for of in (counts.weight, counts.unweighted.weight))
     for at, where in zip(costly, holder_names(counts, charge, np.array(costly, dtype=np.int64)), strict=True):
-        yield base | {"level": "cell", "where": where, "bound": float(limits[at]), "price": float(cells[at])}
+        # A record (x, y) is many groups'.
+        whom = Behind(float(heads[at])) if charge.averaged else cell_levels(counts, at)
+        cell = {"level": "cell", "where": where, "bound": float(limits[at]), "price": float(cells[at])}
+        yield base | cell | {"weight": float(weight[at]), "about": (whom,)}
 
 
 def _together(limits: Numbers, cells: Numbers) -> Row:

@@ -44,8 +44,7 @@ def expanded_rows(mode: Transformer, done: Expanded, passed: tuple[str, ...]) ->
     by, column = done.options["weights"] or done.options["frequencies"], done.options["weight_column"]
     of = Note("rows.number") if by is None else Note("rows.sum", {"column": by})
     weights = Note("rows.weights", {"weight": done.weight, "of": of, "column": column})
-    apart = (Note("rows.not_merged"),) if passed else ()
-    yield Section("rows", facts=facts, notes=(weights, *_unseen(mode, done), *_passed(passed), *apart))
+    yield Section("rows", facts=facts, notes=(weights, *_unseen(mode, done), *_passed(passed)))
     yield options(done.options)
     yield Section("use", notes=(Note("rows.use", {"column": column}), Note("rows.no_weights")))
 

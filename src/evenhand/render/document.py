@@ -56,10 +56,11 @@ def document(sections: Iterable[Section]) -> Json:
 
 def _section(section: Section) -> Json:
     found: Json = {fact.key: plain(fact.value) for fact in section.facts}
-    for table in (*section.tables, *(chart.table for chart in section.charts)):
+    # A chart may draw a part of a table that has all.
+    for table in (*(chart.table for chart in section.charts), *section.tables):
         found[table.key] = plain(table.records())
     found["notes"] = [{"key": note.key, "text": sentence(note)} for note in section.notes]
-    return found
+    return found | document(section.parts)
 
 
 def text(found: Mapping[str, Any]) -> str:

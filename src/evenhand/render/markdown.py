@@ -8,7 +8,7 @@ from typing import Any
 
 from evenhand.render.section import NUMBERS, Section, Table
 from evenhand.render.sentences import caption, column_heading, facts, sentence, shown, title
-from evenhand.text import printable
+from evenhand.text import printable, printable_lines
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~$&@]|:(?=//)|(?<=\bwww)\.)", re.IGNORECASE)
 """What Markdown reads as more than a letter; programs that show it make links of bare addresses."""
@@ -35,8 +35,9 @@ def text(sections: Iterable[Section], level: int = 2) -> str:
 def _section(section: Section, level: int) -> Iterator[str]:
     yield f"{'#' * level} {escaped(title(section.key, section.fields))}"
     yield ""
-    for name, words in facts(section.shown):
-        yield f"- **{escaped(name)}:** {escaped(words)}"
+    for fact in section.shown:
+        for name, words in facts((fact,)):
+            yield f"- **{escaped(name)}:** {_code(words) if fact.kind == 'code' else escaped(words)}"
     if section.shown:
         yield ""
     for table in section.tables:
@@ -46,6 +47,17 @@ def _section(section: Section, level: int) -> Iterator[str]:
         yield f"- {escaped(sentence(note))}"
     if section.notes:
         yield ""
+    if section.parts:
+        yield text(section.parts, level + 1)
+
+
+def _code(words: str) -> str:
+    """Return a text that is shown letter by letter, between more backticks than it holds."""
+    fence = "`" * (max((len(found) for found in re.findall("`+", words)), default=0) + 1)
+    if "\n" not in words:
+        return f"{fence} {printable(words)} {fence}" if "`" in words else f"`{printable(words)}`"
+    fence = max(fence, "```", key=len)
+    return f"\n\n{fence}\n{printable_lines(words).rstrip()}\n{fence}"
 
 
 def _table(table: Table) -> Iterator[str]:
@@ -53,7 +65,7 @@ def _table(table: Table) -> Iterator[str]:
     if above:
         yield escaped(above)
         yield ""
-    columns = [(at, column) for at, column in enumerate(table.columns) if not column.detail]
+    columns = [(at, column) for at, column in table.visible if not column.detail]
     names = [escaped(column_heading(column)) for _, column in columns]
     yield f"| {' | '.join(names)} |"
     yield "|" + "|".join(" ---: " if column.kind in NUMBERS else " --- " for _, column in columns) + "|"

@@ -11,6 +11,9 @@ from evenhand.tolerances import ROUNDING
 NONE = "–"
 """In place of a number that does not exist."""
 
+JOINT = " · "
+"""Between the levels that name a group, where a heading names the columns."""
+
 MOST_LETTERS = 120
 """A longer text of the kind ``cut`` is cut; JSON has it whole."""
 
@@ -97,6 +100,8 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "in_points": lambda value: f"{100 * value:.1f}",
     "signed": lambda value: f"{100 * value:+.1f}",
     "violation": lambda value: f"{value:.1e}" if value else "0",
+    "fraction": lambda value: f"{value:.3f}",
+    "interval": lambda ends: " to ".join(written(end, "rate") for end in ends),
 }
 """How values of each kind are written; in sentences also percentages without digits, and
 percentage points."""
@@ -142,6 +147,8 @@ def written(value: Any, kind: str = "text") -> str:
     --------
     >>> written(0.5, "rate"), written(None, "rate"), written(math.inf, "ratio"), written(True, "flag"), written("a")
     ('50.0%', '–', 'infinite', 'yes', 'a')
+    >>> written((0.25, 0.5), "interval"), written({"sex": "Male", "age": 3}, "group")
+    ('25.0% to 50.0%', 'Male · 3')
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return NONE
@@ -149,8 +156,10 @@ def written(value: Any, kind: str = "text") -> str:
         return "yes" if value else "no"
     if kind == "cut":
         return cut(str(value))
+    if kind == "group":
+        return JOINT.join(map(str, value.values()))
     if kind == "text" or isinstance(value, str) or kind not in FORMATS:
         return str(value)
-    if math.isinf(value):
+    if kind != "interval" and math.isinf(value):
         return "infinite" if value > 0 else "-infinite"
     return FORMATS[kind](value)

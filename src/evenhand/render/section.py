@@ -13,13 +13,18 @@ from typing import Any, Literal, get_args
 
 Kind = Literal[
     "people", "weight", "rate", "share", "chance", "ratio", "points", "distance", "cost", "loss", "number", "violation",
-    "text", "cut", "flag",
+    "fraction", "interval", "text", "group", "cut", "code", "flag",
 ]  # fmt: skip
 """What a value is, which decides how it is written (``render.numbers``); ``weight`` is of people by survey weight,
-``chance`` a probability (only what is certain is 0% or 100%), ``cut`` a text that may be too long to be read."""
+``chance`` a probability (only what is certain is 0% or 100%), ``fraction`` of one in three digits, ``interval`` two
+rates, ``group`` a mapping of columns to levels, ``cut`` a text that may be too long to be read, ``code`` one that a
+program reads."""
 
 Mark = Literal["dots", "bars", "lines", "heat"]
 """How a chart is drawn: dots before and after, bars, curves, or a grid of shades."""
+
+Form = Literal["open", "folded", "card"]
+"""How a page shows a section: as it is, folded below its title, or as a card: its ``answer`` large, in its ``tone``."""
 
 Where = Mapping[str, Any]
 """Part of a table of people: categories of some of its columns."""
@@ -27,7 +32,10 @@ Where = Mapping[str, Any]
 ANYBODY: Where | None = None
 """In place of a part, where a row or a note may reveal any."""
 
-NUMBERS = frozenset(get_args(Kind)) - {"text", "cut", "flag"}
+About = Any
+"""What a row or a note reveals: a part, anybody, or something else that ``findings.discretion`` can judge."""
+
+NUMBERS = frozenset(get_args(Kind)) - {"text", "group", "cut", "code", "flag"}
 """The kinds that are aligned to the right."""
 
 
@@ -45,7 +53,7 @@ class Note:
 
     key: str
     fields: Mapping[str, Any] = field(default_factory=dict)
-    about: tuple[Where | None, ...] = ()
+    about: tuple[About, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,17 +70,20 @@ class Column:
         Whether it is a column of the user's table, which is headed by its own name.
     detail : bool
         Whether a terminal leaves it out, which has no room for it.
+    data : bool
+        Whether JSON alone has it, and charts.
     """
 
     name: str
     kind: Kind = "text"
     own: bool = False
     detail: bool = False
+    data: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows of values. ``about`` has, for each row, the parts of the table of people that it reveals.
+    """Rows of values. ``about`` has, for each row, what it reveals: parts of the table of people.
 
     Attributes
     ----------
@@ -89,20 +100,29 @@ class Table:
         How many rows are shown to people; JSON has all.
     implied : set of int
         Rows that people are not shown, since they follow from others or say nothing; JSON has them.
+    totals : tuple of tuples of str
+        What rows add up to, where that is known: those that agree in the columns of an entry. A row that is hidden
+        alone would be the total less the others.
     """
 
     key: str
     columns: tuple[Column, ...]
     rows: tuple[Sequence[Any], ...]
-    about: tuple[tuple[Where | None, ...], ...] = ()
+    about: tuple[tuple[About, ...], ...] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)
     most: int | None = None
     implied: frozenset[int] = frozenset()
+    totals: tuple[tuple[str, ...], ...] = ()
 
     @property
     def shown(self) -> list[Sequence[Any]]:
         """The rows that people are shown, of which ``more`` are left out."""
         return [row for at, row in enumerate(self.rows) if at not in self.implied][: self.most]
+
+    @property
+    def visible(self) -> list[tuple[int, Column]]:
+        """The columns that people are shown, with their places."""
+        return [(at, column) for at, column in enumerate(self.columns) if not column.data]
 
     @property
     def more(self) -> int:
@@ -133,20 +153,22 @@ class Table:
         frame: Any,
         kinds: Mapping[str, Kind],
         *,
-        about: Iterable[tuple[Where | None, ...]] = (),
+        about: Iterable[tuple[About, ...]] = (),
         detail: Iterable[str] = (),
+        data: Iterable[str] = (),
         fields: Mapping[str, Any] | None = None,
         most: int | None = None,
         implied: Iterable[int] = (),
+        totals: tuple[tuple[str, ...], ...] = (),
     ) -> Table:
         """Return a dataframe as a table; columns that ``kinds`` does not name are the user's own."""
-        hidden = set(detail)
+        hidden, unseen = set(detail), set(data)
         columns = tuple(
-            Column(name, kinds.get(name, "text"), own=name not in kinds, detail=name in hidden)
+            Column(name, kinds.get(name, "text"), name not in kinds, name in hidden, name in unseen)
             for name in map(str, frame.columns)
         )
         rows = tuple(tuple(row) for row in frame.itertuples(index=False, name=None))
-        return cls(key, columns, rows, tuple(about), fields or {}, most, frozenset(implied))
+        return cls(key, columns, rows, tuple(about), fields or {}, most, frozenset(implied), totals)
 
 
 @dataclass(frozen=True)
@@ -252,7 +274,7 @@ class Fact:
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """What is true, under one heading: facts, then charts, tables and notes.
+    """What is true, under one heading: facts, then charts, tables and notes, and ``parts`` with headings of their own.
 
     ``fields`` are filled in the heading.
     """
@@ -263,6 +285,8 @@ class Section:
     tables: tuple[Table, ...] = ()
     notes: tuple[Note, ...] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)
+    parts: tuple[Section, ...] = ()
+    form: Form = "open"
 
     @property
     def shown(self) -> tuple[Fact, ...]:
@@ -272,7 +296,21 @@ class Section:
     @property
     def empty(self) -> bool:
         """Whether there is nothing to show."""
-        return not (self.shown or self.charts or self.notes or any(table.shown for table in self.tables))
+        own = self.shown or self.charts or self.notes or any(table.shown for table in self.tables)
+        return not own and all(part.empty for part in self.parts)
+
+    def value(self, key: str) -> Any:
+        """Return a fact."""
+        return next(fact.value for fact in self.facts if fact.key == key)
+
+    def table(self, key: str) -> Table:
+        """Return a table, or that of a chart."""
+        every = (*self.tables, *(chart.table for chart in self.charts))
+        return next(table for table in every if table.key == key)
+
+    def part(self, key: str) -> Section:
+        """Return a part."""
+        return next(part for part in self.parts if part.key == key)
 
 
 def notes_of(sections: Iterable[Section], *keys: str) -> tuple[Note, ...]:

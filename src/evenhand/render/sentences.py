@@ -57,6 +57,16 @@ SENTENCES: dict[str, str] = {
     "chart.undrawn_cohorts": "{undrawn} more cohorts with fewer than {least:number} people are not drawn",
     "text": "{text}",
     "hidden.rows": "{hidden} of {total} rows are not shown: fewer than {least:g} people, or would reveal such a group",
+    "hidden.parts": (
+        "{hidden} of {total} {what} {hidden:is|are} not shown: {hidden:it has|they have} fewer than {least:g} people, "
+        "or would reveal one that has"
+    ),
+    "hidden.everywhere": (
+        "Sentences that name a group or a level of too few people are left out. Every bound holds for those who are "
+        "not shown, too."
+    ),
+    "page.more": "and {more:,} more, which the JSON beside this page has",
+    "page.end": "Written by evenhand {evenhand}. The same numbers as JSON: format {format}, version {version}.",
     # What was asked.
     "asked.favourable": "{outcome} is good for a person",
     "asked.protected": "{columns} (read, never changed)",
@@ -408,7 +418,6 @@ SENTENCES: dict[str, str] = {
     "rows.passed_through": (
         "these columns are passed through unchanged, and nothing bounds what a model learns from them: {columns}"
     ),
-    "rows.not_merged": "rows that differ in a column that is passed through are not merged",
     "rows.weights": "weights sum to {weight:,.12g}, {of}; they are in the column {column}",
     "rows.number": "the number of rows",
     "rows.sum": "the sum of {column}",
@@ -576,6 +585,313 @@ SENTENCES: dict[str, str] = {
         "that of {group}."
     ),
     "fresh.hidden_groups": ("{hidden}. They count in these shares, and the rates of so few people move most."),
+    # The first screen of a report.
+    "brief.title": "{outcome}: what a mapping changes, for whom, at what cost",
+    "brief.lead": (
+        "A randomized mapping of a table of {people:,.0f} {unit}{rows} that bounds how far {outcome} may depend on "
+        "{on: and on }. It is for people to judge whether the bounds are the right ones."
+    ),
+    "brief.rows": " ({rows:,} rows)",
+    "brief.table": "{people:,} people in {groups} {groups:group|groups} by {columns: × }",
+    "brief.mapping": "{name}, SHA-256 {sha256}",
+    "brief.unnamed": "given from Python, in no file that was named",
+    "brief.version": "evenhand {evenhand}",
+    "brief.apart": "{before} → {after}{beside}",
+    "brief.the_target": " the target",
+    "brief.beside_the_target": ", beside the target",
+    "brief.not_bounded": "not bounded",
+    "brief.not_shown": "not shown",
+    "brief.no_parity": "No parity bound was asked for.",
+    "brief.hidden_compared": "Only groups that are not shown are compared.",
+    "brief.pair": "{when}: {pair}.",
+    "brief.outcome_before": "{outcome}, before",
+    "brief.after": "After",
+    "brief.outcome_after": "{outcome}, after",
+    "brief.bound": "The bound is {bound}.",
+    "brief.everybody": "It holds for everybody, those who are not shown here included.",
+    "brief.also": "Also bounded ({parity}): {before} → {after}, bound {bound}.",
+    "brief.between": "Between groups, the highest rate is {before} the lowest before, {after} after.",
+    "brief.changed": "{some:people} of {people:,.0f} {unit} ({share:rate})",
+    "brief.nobody": "nobody",
+    "brief.some": "{people:people}",
+    "brief.move": "{some} go from {outcome}={from} to {to}{way}.",
+    "brief.better": ", for the better",
+    "brief.worse": ", for the worse",
+    "brief.other_moves": "{some:people} change in {outcome} in other ways.",
+    "brief.drawn_anew": "The outcome is drawn anew for everybody, from the released features alone.",
+    "brief.features": "{some} change in their features{most}.",
+    "brief.most_often": "; most often {column}: {from} → {to}",
+    "brief.no_features": "Nobody's features change.",
+    "brief.not_stated": "not stated",
+    "brief.nobody_said": (
+        "The problem does not say which outcome is good for a person (favourable), so nobody can be called either."
+    ),
+    "brief.gains": "{helped} better off, {harmed} worse off{by}",
+    "brief.by_weight": ", by weight",
+    "brief.levelled_down": "The rate of {outcome} is levelled down: {groups:; }{more}.",
+    "brief.down": "{group} from {before:rate} to {after:rate}",
+    "brief.more_down": ", and {more} more",
+    "brief.nobody_down": "No group has a lower rate of {outcome} than before: nobody is levelled down.",
+    "brief.none_shown_down": "No group that is shown has a lower rate of {outcome} than before.",
+    "brief.hidden_down": "Groups that are not shown may have a lower rate; all are counted.",
+    "brief.if_released": "As if the drawn outcome were released.",
+    "brief.kept": "yes: {name}",
+    "brief.violated": "no: {name}",
+    "brief.not_decided": "not decided: {name}",
+    "brief.not_looked_at": "not looked at",
+    "brief.no_file": "No released file was given with this report.",
+    "brief.draws": (
+        "Constraints hold in expectation: with independent draws {over:rate} of {releases:,} simulated releases "
+        "violate one. Pass the manifest that evenhand release writes beside a file to see that file's rates here."
+    ),
+    "brief.this_table": "the people of this table",
+    "brief.no_confidence": "No confidence was asked for: the bound is about the people of the table alone.",
+    "brief.resampled": "On {resamples:,} resampled tables the rates{first} are mostly {apart}{violate}.",
+    "brief.of_the_first": " of the first bound",
+    "brief.violate": ", and violate a bound in {over:rate} of them",
+    "brief.population": "another sample of the same population, at a confidence of {confidence:whole}",
+    "brief.promised": (
+        "Constrained are the expected rates of this mapping on another sample of the same population whose outcomes "
+        "are known. That is checked by simulation, not proved. It is not about single draws, about people whose "
+        "outcomes are not known yet, or about changes over time."
+    ),
+    "brief.not_covered": "decisions of models, other columns, other people",
+    "brief.thresholds": "Whatever a model decides at a threshold, and what it learns from columns outside the problem.",
+    "brief.no_budget": "How much one person may change: no budget was asked for.",
+    "brief.uncovered_groups": "Groups by {alone:, groups by }, groups that {together} form together.",
+    "brief.uncovered_together": "Groups that {together} form together.",
+    "brief.caveats": "{caveats} sentences below say what else, and for whom the bounds hold.",
+    # How far apart the groups are.
+    "disparity.constraint": (
+        "{parity}. Furthest apart{among}: {before} → {after}, bound {bound}. {was}; {is}. Comparisons at their bound: "
+        "{at_bound} of {comparisons:,}."
+    ),
+    "disparity.among": " of those that are shown",
+    "disparity.before": "{outcome}, before: {pair}",
+    "disparity.after": "{outcome}, after: {pair}",
+    "disparity.pair": "{rate:rate} of {of}; {other:rate} of {against}",
+    "disparity.pair_target": "{rate:rate} of {of}; the target is {other:rate}",
+    "disparity.hidden": (
+        "{hidden} of {comparisons} comparisons have a group in them that is not shown; the bounds hold there too"
+    ),
+    "disparity.all_hidden": (
+        "all {comparisons} comparisons have a group in them that is not shown; the bounds hold there too"
+    ),
+    "disparity.intervals": (
+        "After: in expectation over the draws. Intervals: Clopper–Pearson, all at once; after: of the expected number, "
+        "the mapping held fixed. They are about people like those of the table, if these are independent draws; that "
+        "the mapping was fitted on the same people they do not count."
+    ),
+    "disparity.each_record": "each (features, outcome), on average over groups",
+    "disparity.each_person": "each person",
+    "chart.levels_alike": "The same people before and after. Rates of levels are not bounded",
+    "chart.levels_cut": "The first {shown} of {total} levels",
+    "chart.flows_cut": "The {shown} most common of {total} changes",
+    # Who is better off, and who bears most.
+    "gains.nobody_said": (
+        "The problem does not say which outcome is good for a person. With favourable in it, this section says who is "
+        "helped and who is harmed, by group, and whose rate is levelled down. Outcomes that change: {moves} kinds of "
+        "moves, for {share:rate} of people."
+    ),
+    "worst.cells": (
+        "{changed:,} of {cells:,} cells of protected columns, features and outcome are changed with some probability."
+    ),
+    "worst.nobody_loses": "Nobody’s outcome gets worse.",
+    "worst.listed": "Those who bear most{among}{ranked}:",
+    "worst.among_shown": " of the cells that may be shown",
+    "worst.ranked": ", a better outcome being no burden",
+    "worst.hidden_bear": "Whoever bears anything is in cells that are not shown.",
+    "worst.nobody": "Nobody is changed without a better outcome.",
+    "worst.cell": ("{people} ({who}): {bear}; likeliest, with {probability:rate}, is {steps:, }.{tied}"),
+    "worst.worse": "{worse:rate} of them get a worse outcome",
+    "worst.changed": "{changed:rate} of them are changed{ranked}",
+    "worst.no_better": " without a better outcome",
+    "worst.step": "{column}: {old} → {new}",
+    "worst.tied": " {tied:,} more {tied:cell bears|cells bear} as much.",
+    "worst.counts": "This page shows counts of cells. The mapping file and a proof hold all counts.",
+    "worst.hidden": "{hidden}{changed}. Every bound holds for them too.",
+    "worst.hidden_changed": "; {hidden} of these cells {hidden:is|are} changed",
+    # What models decide.
+    "decisions.decides": (
+        "{which}, {sight} the protected columns, decides {outcome} for {before} before, and for {after} after learning "
+        "from {learned_from}{times}.{more} Equally likely outcomes count in equal parts, of two a half each. No bound "
+        "covers decisions."
+    ),
+    "decisions.plain_one": "A plain model",
+    "decisions.fitted_one": "The model fitted here",
+    "decisions.with": "with",
+    "decisions.without": "without",
+    "decisions.times": ": {before} → {after}",
+    "decisions.plain_too": " A plain model, learned from {learned_from}{times}.",
+    "decisions.range": "{low:rate} to {high:rate} of a group’s people",
+    "decisions.everybody": "everybody",
+    "decisions.nobody": "nobody",
+    "decisions.all_alike": "{share:rate} of every group’s people",
+    "decisions.too_few": "No group has people enough to be shown.",
+    "decisions.not_bounded": (
+        "What is bounded is the released outcome, and so the mean score of a model that learns it well; decisions at a "
+        "threshold are not. Here a plain model, the shares of outcomes by features, decides for everybody the "
+        "likeliest outcome: learned from the table as it is (before), and from what is released (after)."
+    ),
+    "decisions.fitted_on": (
+        "{model}, {sight} the protected columns: learned from the table as it is and scoring it; and learned from "
+        "{learned_from}{every}, scoring the same people in apply mode, over all of its draws. Decided so: the share of "
+        "people for whom the outcome is the likeliest; no bound covers it."
+    ),
+    "decisions.shares": "The shares of each outcome by features",
+    "decisions.model": "The model {name}",
+    "decisions.every_result": " (every possible result with its weight)",
+    "decisions.no_table": "With a table (--table) a model is fitted on it, and on a release, and set beside these.",
+    "decisions.between": "{which}, between the groups shown: {before} → {after}",
+    "decisions.not_seeing_protected": "Plain model that does not see the protected columns",
+    "decisions.seeing_protected": "Plain model that sees the protected columns",
+    "decisions.fitted": "Model fitted here, {sight} the protected columns",
+    # One file that was written.
+    "file.none": (
+        "No released file was given. evenhand release writes a manifest beside the file, and --manifest shows here "
+        "whether that very file keeps every bound."
+    ),
+    "file.file": "{name}, {size:,} bytes, SHA-256 {sha256}",
+    "file.checksum": "{name}, SHA-256 {sha256}",
+    "file.written": "{at}, by evenhand {version}",
+    "file.key": "{key}: the same person draws the same",
+    "file.unknown": "{name}: its rates are not known.",
+    "file.keeps": "{name}: every parity constraint holds in this file.",
+    "file.keeps_as_far": "{name}: as far as it is known, every parity constraint holds in this file.",
+    "file.violates": (
+        "{name}: this file violates {violated:one|{violated:,}} parity {violated:constraint|constraints}."
+    ),
+    "file.nothing_bounded": "Nothing in it is bounded, or its rates are not known.",
+    "file.tightest": "Every parity constraint holds; tightest: {held: or }{where}.",
+    "file.worst": "It violates {violated:,} parity {violated:constraint|constraints}; worst: {held: or }{where}.",
+    "file.where": " ({where})",
+    "file.rounded": (
+        "Drawn together, every group’s outcomes are whole people within one of what is expected; a bound that is met "
+        "with nothing to spare can be violated by that."
+    ),
+    "file.open": "It is not known of everybody: {some}, or the segments are not those of the bound.",
+    "file.unseen": "{new:,} of its people are of a kind that nobody fitted was",
+    "file.uncompared": "some of its people are not compared",
+    "file.looked": "The file has the bytes that its manifest states, and its rows and rates were counted again.",
+    "file.counted": "{rows:,} rows{people}{changed}{seed}.",
+    "file.for_people": " for {people}",
+    "file.changed": ", {changed:,} of them changed",
+    "file.seed": "; seed {seed} ({origin}), {drawn}",
+    "file.no_seed": "left out",
+    "file.balanced": "all rows together (balanced)",
+    "file.independent": "everybody by themselves (independent)",
+    "file.expanded": "expanded: every possible row with its weight, nothing was drawn",
+    "file.applied": "apply mode: features were drawn, no outcome was read",
+    "file.applied_to_nothing": "apply mode: nothing was drawn, features stay as they are, no outcome was read",
+    "file.released_both": "train mode: features and the outcome were drawn",
+    "file.released_features": "train mode: features were drawn",
+    "file.released_outcome": "train mode: the outcome was drawn, features stay as they are",
+    "file.released_nothing": "train mode: nothing was drawn, features stay as they are",
+    # What it costs.
+    "cost.not_convex": "This problem has no convex optimum, and so no prices that would tell.",
+    "cost.too_few": "The level is set by a group that is not shown.",
+    "cost.unknown": "What the bounds cost is not known: a distance or measure of one's own has no prices.",
+    "cost.not_parity": ("No parity bound has a price here: relaxing one a little would save nothing of what is lost."),
+    "cost.free": "No bound costs anything here: nobody is changed for one.",
+    "cost.free_of_features": (
+        "No bound costs anything here: nobody's features are changed for one, and the outcome is drawn anew for "
+        "everybody whatever is bounded."
+    ),
+    "cost.changes_alone": ("No utility is lost; what the bounds cost is changes, of {number} {unit}{features}{fewer}."),
+    "cost.in_features": " in their features",
+    "cost.fewer": "; with {with} it would be {number}",
+    "cost.nearly_nobody": "nearly nobody",
+    "cost.looser_bound": "a bound of {said}",
+    "cost.looser_bounds": "all bounds {said}",
+    "cost.prices": (
+        "How much less would be lost if a bound were relaxed; exact for small changes. A dash is a price that is not "
+        "known."
+    ),
+    "cost.no_price": "Every price is zero: whichever bound is relaxed, no less is lost.",
+    "frontier.hidden": "Looser bounds than those of groups that may be shown are left out.",
+    "frontier.this_mapping": "{status}: this mapping",
+    "frontier.factor": "× {factor:.3g}",
+    "frontier.smallest_feasible": "the smallest bound that can be met",
+    "frontier.lossless_from": "from here on nothing is lost",
+    "frontier.identity_from": "from here on nobody need change",
+    # The columns of the table, learned cells, and how to repeat a report.
+    "columns.levels": "{parts:; and }",
+    "columns.listed": "{levels:; }",
+    "columns.more": "{more} more",
+    "columns.hidden": "{hidden} not shown",
+    "columns.learned": "{cells} cells over {over:, }, see below",
+    "columns.none_missing": "none",
+    "columns.missing": "{rows:,.0f} ({policy})",
+    "columns.few_missing": "not shown ({policy})",
+    "cells.learned": "The learned cells: {cells}",
+    "cells.rate": "{before:rate} → {after:rate} of {people:,}",
+    "fresh.fitted_alone": (
+        "The bounds hold for the table that was fitted{also}. What follows is what can be said about others."
+    ),
+    "fresh.confidence": ", and at a confidence of {confidence:g} in the population that it is a sample of",
+    "certificate.recomputed": (
+        "recomputed from the mapping and the counts alone; the lower bound holds whatever solver found the mapping"
+    ),
+    "repeat.orders": ("A CSV file does not keep the order of {columns:, }: write levels = [...] into their rules."),
+    "repeat.template": (
+        "The mapping was not fitted by a command: problem.toml is the text above, table.csv the table that was "
+        "fitted{weights}."
+    ),
+    "repeat.weights": ", COLUMN that of its weights",
+    "repeat.call": "mapping, frame and model in a call are those that were given.",
+    "repeat.where": "The report may be written under any name (--out).",
+    "repeat.same": (
+        "A mapping that is learned again, by the same versions, is the same; by others it may be another one with the "
+        "same loss. The one reported on is told by its checksum. This page holds no date of its own, nor where it was "
+        "written: the same mapping, options and versions give the same page."
+    ),
+    "repeat.versions": "evenhand {evenhand}, Python {python}, {packages:, }",
+    "repeat.package": "{name} {number}",
+    # Impact ratios, and what else is in a bundle.
+    "impact.what": (
+        "An impact ratio is a category's selection rate over the highest selection rate of all categories that are "
+        "formed in the same way and have at least {least:whole} of the people. After: in expectation over the draws."
+    ),
+    "impact.no_verdict": (
+        "These are ratios, not a verdict: whether a ratio is acceptable is for people and the law to say."
+    ),
+    "impact.under": "under {least:whole} of the people: no ratio",
+    "impact.no_highest": "the highest rate is not shown: no ratio",
+    "impact.some": "some {unit}",
+    "impact.unknown": "{number} have no known {column}: they are in no ratio by it",
+    "impact.all_known": "Nobody's category is unknown.",
+    "impact.kept": (
+        "{number} have a new value, none, or an unseen combination: a release leaves them as they are, or refuses "
+        "them; they are counted as they are, before and after"
+    ),
+    "impact.typical": "{number} have an unseen combination, and {then}: so they are counted after",
+    "impact.strange": "{number} have an unseen outcome: they are not selected",
+    "impact.unweighed": (
+        "the mapping was fitted with weights, but no weights of this table were named: here every row counts once"
+    ),
+    "datasheet.what": (
+        "A table whose outcome {outcome}, and whose features where that is said below, were changed at random by a "
+        "mapping that bounds how far the outcome depends on the protected columns. It was made with evenhand "
+        "{evenhand} from a table of {people:,} people."
+    ),
+    "datasheet.passed_through": (
+        "Columns that are not listed are passed through as they are; nothing bounds what can be learned from them."
+    ),
+    "datasheet.not_signed": "No sign-off was given.",
+    "datasheet.proof": (
+        "evenhand verify proof.json, or python verifier.py proof.json without evenhand, rechecks the proof in exact "
+        "arithmetic."
+    ),
+    "datasheet.sums": "sha256sum -c SHA256SUMS rechecks the files beside this one: {files:, }.",
+    "columns.read": "as read; cells are learned from it",
+    "columns.not_read": "as read; no cell asks about it",
+    "written.report": "the report, which any browser opens without a network",
+    "written.numbers": "its numbers as JSON",
+    "written.cells": "counts of the other cells are shown: treat the page as you would the table",
+    "written.all_cells": (
+        "the proof holds the counts of all cells, small ones too: treat the folder as you would the table"
+    ),
+    "written.hidden": "{hidden} (--hide-below)",
     # The frontier around a mapping.
     "frontier.not_asked": "It was not asked for.",
     "frontier.no_parity": "There is no parity bound to trace.",
@@ -951,6 +1267,7 @@ SENTENCES: dict[str, str] = {
     "unlike.one_unseen": "nobody fitted was in the cell of one of them",
     "unlike.both_unseen": "nobody fitted was in the cell of both",
     # Two mappings compared.
+    "compared.title": "Two mappings compared: what differs, and for whom",
     "compared.fingerprint": "fingerprint {fingerprint}",
     "compared.named": "{name}, fingerprint {fingerprint}",
     "compared.both_fitted": "the {people:,} people on whom both were fitted",
@@ -1068,10 +1385,51 @@ TITLES: dict[str, str] = {
     ),
     "compared_costs": "What each costs",
     "compared_cells": "The cells in which people are treated differently, by how many people it is",
+    "report": "What is changed, for whom, at what cost",
+    "apart": "How far apart are the groups, before and after?",
+    "changed": "How many people change, and how?",
+    "better_off": "Who is better off, and who is worse off?",
+    "this_file": "Does this very file keep the bound?",
+    "new_people": "For whom does the bound hold?",
+    "covered": "What is not covered?",
+    "in_short": "In short",
+    "sign_off": "Sign-off",
+    "in_detail": "Comparisons nearest to their bound, and rates by level of each feature",
+    "worst_off": "Who bears most",
+    "decisions": "Decisions of a model",
+    "file": "This very file",
+    "fresh": "New people",
+    "cost": "What it costs, and what drives it",
+    "frontier": "What other bounds would cost",
+    "theory": "In the paper’s terms",
+    "statements": "Resampling, single draws, and the paper’s sections 3.3 to 3.5",
+    "problem": "The exact problem",
+    "repeat": "How to repeat it",
+    "impact": "Impact ratios",
+    "datasheet": "Datasheet of a table released by evenhand",
+    "job": "evenhand: evidence of a mapping",
+    "checks": "How it can be checked",
 }
 """The headings of sections."""
 
 CAPTIONS: dict[str, str] = {
+    "budgets": "What each person, or each kind of record, may undergo",
+    "columns": "The columns and their levels, as values became them",
+    "every_rate": "Rates by group, with {confidence:whole} intervals that hold all at once",
+    "fitted_model": "A model that learned from the table as it is, and from {learned_from}",
+    "nearest": "Comparisons nearest to their bound",
+    "rates_in_the_file": "Rates in this very file",
+    "chart.decisions": "Decided {outcome} by models, before and after learning from {learned_from}",
+    "chart.decisions.x": "share of the group",
+    "chart.fitted": "the model fitted here, {sight} the protected columns",
+    "chart.not_seeing_protected": "a plain model that does not see the protected columns",
+    "chart.seeing_protected": "a plain model that sees the protected columns",
+    "chart.flows": "Who becomes what",
+    "chart.flows.x": "people who are expected to change so; what stays is left out",
+    "chart.gains": "Better and worse off, by group",
+    "chart.gains.x": "share of the group’s people, in expectation",
+    "chart.levels": "Rate of {outcome} by level of each feature",
+    "chart.levels.x": "rate of {outcome}",
     "chart.apart": "disparity of mean scores (ratio − 1)",
     "chart.auc": "AUC",
     "chart.bare": "without a bound: {value:number}",
@@ -1139,6 +1497,31 @@ CAPTIONS: dict[str, str] = {
 """What stands above a table, where its section's heading does not say it, and the titles of charts."""
 
 HEADINGS: dict[str, str] = {
+    "achieved": "Achieved",
+    "drives_the_cost": "What drives the cost",
+    "model_decisions": "Decisions of a model, before and after",
+    "signed_off_on": "On",
+    "signed_off_for": "For",
+    "interval_before": "Interval before",
+    "interval_after": "Interval after",
+    "said": "Achieved",
+    "said_bound": "Bound",
+    "largest": "Largest achieved",
+    "at_limit": "Cells at the limit",
+    "smallest_limit": "Limit",
+    "score_before": "Mean score before",
+    "score": "Mean score after",
+    "predicted": "Predicted after",
+    "decision_before": "Decided so before",
+    "decision": "Decided so after",
+    "without_a_value": "Rows without a value",
+    "every_price": "Prices",
+    "verify": "Recompute the certificate of the mapping",
+    "fit": "Learn the mapping again",
+    "write": "Write this report again",
+    "mapping_file": "The mapping file",
+    "seed": "The seed of every draw in this report",
+    "written_by": "Written by",
     "after_a": "After A",
     "after_b": "After B",
     "changed_a": "Changed by A",

@@ -12,10 +12,10 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from evenhand.render.section import NUMBERS, Column, Section, Table
+from evenhand.render.section import NUMBERS, Column, Fact, Section, Table
 from evenhand.render.sentences import caption, column_heading, facts, sentence, title
 from evenhand.render.sentences import shown as cell
-from evenhand.text import printable
+from evenhand.text import printable, printable_lines
 
 WIDTH = 100
 """How wide a text is that goes to no terminal."""
@@ -51,11 +51,13 @@ def show(sections: Iterable[Section], console: Console) -> None:
                 if place and isinstance(part, Group):
                     console.print()
                 console.print(Padding(part, INDENT))
+            show(section.parts, console)
 
 
 def _parts(section: Section, console: Console) -> Iterable[RenderableType]:
     if section.shown:
-        yield pairs(_once(facts(section.shown)))
+        named = ((name, _fact(words, fact)) for fact in section.shown for name, words in facts((fact,)))
+        yield pairs(_once(named))
     for table in section.tables:
         if table.shown:
             yield _table(table, console)
@@ -63,7 +65,12 @@ def _parts(section: Section, console: Console) -> Iterable[RenderableType]:
         yield bullets(map(sentence, section.notes))
 
 
-def _once(rows: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
+def _fact(words: str, fact: Fact) -> str | Text:
+    # A program's text keeps its lines.
+    return Text(printable_lines(words)) if fact.kind == "code" else words
+
+
+def _once(rows: Iterable[tuple[str, str | Text]]) -> Iterable[tuple[str, str | Text]]:
     """Name what several lines are about in the first of them."""
     before = None
     for name, words in rows:
@@ -71,7 +78,7 @@ def _once(rows: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
         before = name
 
 
-def pairs(rows: Iterable[tuple[str, str]]) -> Grid:
+def pairs(rows: Iterable[tuple[str, str | Text]]) -> Grid:
     """Return names and sentences in two columns."""
     grid = Grid.grid(padding=(0, 2))
     grid.add_column(style="cyan", no_wrap=True)
@@ -93,8 +100,8 @@ def bullets(lines: Iterable[str]) -> Grid:
 
 
 def _table(table: Table, console: Console) -> RenderableType:
-    shown = [column for column in table.columns if not column.detail]
-    places = [at for at, column in enumerate(table.columns) if not column.detail]
+    shown = [column for _, column in table.visible if not column.detail]
+    places = [at for at, column in table.visible if not column.detail]
     cells = [[cell(row[at], table.columns[at].kind) for at in places] for row in table.shown]
     grid = grid_of(shown, cells, console.width - 4)
     above = caption(table.key, table.fields)

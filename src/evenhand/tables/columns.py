@@ -81,25 +81,20 @@ def encode(series: nw.Series[Any], blanks: Sequence[Value] = ()) -> Encoded:
     return _without_blanks(Encoded(series, codes, values), blanks) if blanks else Encoded(series, codes, values)
 
 
-def encoded_as(variable: Variable, series: nw.Series[Any], *, text: bool = False) -> Encoded:
+def encoded_as(variable: Variable, series: nw.Series[Any]) -> Encoded:
     """Number the values of a variable's column, with null for what stands for a missing value there."""
-    return as_read_by(variable, encode(series), text=text)
+    return as_read_by(variable, encode(series))
 
 
-def as_read_by(variable: Variable, encoded: Encoded, *, text: bool = False) -> Encoded:
-    """Return a variable's column with null for what stands for a missing value there.
-
-    In a file of texts a number is blank however it is written out: -9.0 where -9 stands for a missing value.
-    """
-    blanks = blanks_of(variable, text)
-    return _without_blanks(encoded, blanks, written=text and variable.numeric) if blanks else encoded
+def as_read_by(variable: Variable, encoded: Encoded) -> Encoded:
+    """Return a variable's column with null for what stands for a missing value there."""
+    return _without_blanks(encoded, variable.blanks) if variable.blanks else encoded
 
 
-def _without_blanks(encoded: Encoded, blanks: Sequence[Value], *, written: bool = False) -> Encoded:
+def _without_blanks(encoded: Encoded, blanks: Sequence[Value]) -> Encoded:
     """Return a column with null for the values that stand for a missing one; they are no levels either."""
     texts = {canonical(value) for value in blanks}
-    read = [(value, as_number(value) if written else value) for value in encoded.values]
-    kept = [i for i, forms in enumerate(read) if texts.isdisjoint(map(canonical, forms))]
+    kept = [i for i, value in enumerate(encoded.values) if canonical(value) not in texts]
     place = np.full(len(encoded.values) + 1, NULL, dtype=np.int64)
     place[kept] = np.arange(len(kept))
     return Encoded(encoded.series, place[encoded.codes], [encoded.values[i] for i in kept], blanks)
@@ -160,12 +155,9 @@ def gap_advice(variable: Variable) -> tuple[object, ...]:
     return OUTCOME_ADVICE if variable.role is Role.OUTCOME else APPLY_ADVICE
 
 
-def codes_of(variable: Variable, series: nw.Series[Any], *, text: bool = False) -> Cells:
-    """Return each row's code among the levels of a variable, UNSEEN where its value is none.
-
-    ``text`` says that the column comes from a file of texts, in which a number is written out.
-    """
-    found = levels_of(variable, series, text=text)
+def codes_of(variable: Variable, series: nw.Series[Any]) -> Cells:
+    """Return each row's code among the levels of a variable, UNSEEN where its value is none."""
+    found = levels_of(variable, series)
     return np.asarray(found.level[found.codes])
 
 
@@ -183,7 +175,7 @@ class Coded:
     unlike: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
-def levels_of(variable: Variable, series: nw.Series[Any], *, text: bool = False, first: int = 0) -> Coded:
+def levels_of(variable: Variable, series: nw.Series[Any], *, first: int = 0) -> Coded:
     """Return a column's codes as they are, and the variable's level for each: nothing is done row by row yet.
 
     ``first`` is the position of the first row, where a table comes in pieces: for an error that names a row.
@@ -191,35 +183,23 @@ def levels_of(variable: Variable, series: nw.Series[Any], *, text: bool = False,
     if variable.coding is not None and variable.coding.numeric and series.dtype.is_numeric():
         return Coded(_of_numbers(variable, variable.coding, series, first), np.append(np.arange(len(variable)), UNSEEN))
     given = encode(series)
-    found = coded(variable, as_read_by(variable, given, text=text), text=text, first=first)
+    found = coded(variable, as_read_by(variable, given), first=first)
     return replace(found, encoded=given)
 
 
-def coded(variable: Variable, encoded: Encoded, *, text: bool = False, first: int = 0) -> Coded:
+def coded(variable: Variable, encoded: Encoded, *, first: int = 0) -> Coded:
     """Return the levels of a column whose values are numbered already."""
     if variable.missing is None:
         refuse_missing(encoded, *gap_advice(variable), first=first)
-    values = [as_number(value) for value in encoded.values] if text and variable.numeric else encoded.values
-    if not text:
-        refuse_other_kind(variable, values)
+    values = encoded.values
+    refuse_other_kind(variable, values)
     coding, of_null = variable.coding, UNSEEN if variable.missing is None else variable.missing
     if coding is not None:
         numbers = [v if isinstance(v, int | float) else np.nan for v in values] if coding.numeric else None
         level = coding.codes(values if numbers is None else np.array(numbers, dtype=float))
     else:
-        place = variable.codes
-        if text and isinstance(variable.levels[0], bool):
-            # A file may write truths in any case.
-            place = {str(level).lower(): code for level, code in place.items()}
-            values = [str(value).lower() for value in values]
-        level = np.array([place.get(value, UNSEEN) for value in values], dtype=np.int64)
+        level = np.array([variable.codes.get(value, UNSEEN) for value in values], dtype=np.int64)
     return Coded(encoded.codes, np.append(level, of_null))
-
-
-def blanks_of(variable: Variable, text: bool) -> Sequence[Value]:
-    """Return what stands for a missing value; in a file of texts also an empty field, quoted or not."""
-    empty_is_missing = text and "" not in variable.levels
-    return (*variable.blanks, "") if empty_is_missing else variable.blanks
 
 
 def blank_numbers(variable: Variable) -> list[int | float]:

@@ -70,23 +70,21 @@ def variable_of_tree(
     )
 
 
-def leaves(variable: Variable, table: nw.DataFrame[Any], *, text: bool = False, first: int = 0) -> Cells:
+def leaves(variable: Variable, table: nw.DataFrame[Any], *, first: int = 0) -> Cells:
     """Return the leaf of each row; ``first`` is the position of the first, where a table comes in pieces."""
-    return leaves_and_unlike(variable, table, text=text, first=first)[0]
+    return leaves_and_unlike(variable, table, first=first)[0]
 
 
-def leaves_and_unlike(
-    variable: Variable, table: nw.DataFrame[Any], *, text: bool = False, first: int = 0
-) -> tuple[Cells, Unlike]:
+def leaves_and_unlike(variable: Variable, table: nw.DataFrame[Any], *, first: int = 0) -> tuple[Cells, Unlike]:
     """Return the leaf of each row, and how many rows have what the tree was not grown on."""
     assert variable.tree is not None
-    rows = _given(variable, table, text, lambda row: f" in row {first + row + 1}")
+    rows = _given(variable, table, lambda row: f" in row {first + row + 1}")
     found = ((what, int(np.count_nonzero(flags))) for what, flags in _unlike(variable.tree, rows).items())
     return variable.tree.leaves(rows, len(table)), {what: number for what, number in found if number}
 
 
 def profile_counts(
-    variable: Variable, table: nw.DataFrame[Any], weight: Numbers, weighting: Weighting | None, *, text: bool = False
+    variable: Variable, table: nw.DataFrame[Any], weight: Numbers, weighting: Weighting | None
 ) -> Numbers:
     """Count rows by the levels of every column that cells are learned from, one column after the other.
 
@@ -94,14 +92,14 @@ def profile_counts(
     """
     counted = weighting or SURVEY
     each = counted.people(weight), weight, counted.squares(weight)
-    both = zip(variable.profiles, _given(variable, table, text, None), strict=True)
+    both = zip(variable.profiles, _given(variable, table, None), strict=True)
     return np.concatenate([profile.counted(held, *each) for profile, held in both], axis=1)
 
 
-def unlike_fitted(variable: Variable, table: nw.DataFrame[Any], *, text: bool = False) -> dict[tuple[str, str], Flags]:
+def unlike_fitted(variable: Variable, table: nw.DataFrame[Any]) -> dict[tuple[str, str], Flags]:
     """Return which rows have what the tree was not grown on: by column, words that it does not know, and new gaps."""
     assert variable.tree is not None
-    return _unlike(variable.tree, _given(variable, table, text, None))
+    return _unlike(variable.tree, _given(variable, table, None))
 
 
 def unlike_words(variable: Variable, unlike: Unlike, rows: int) -> Iterator[str]:
@@ -135,15 +133,12 @@ def _unlike(tree: Tree, rows: Sequence[Given]) -> dict[tuple[str, str], Flags]:
 def refuse_other_kinds(axes: Iterable[Axis], table: nw.DataFrame[Any], where: Where) -> None:
     """Refuse columns of another kind than a tree asks about, in a table whose rows have no place."""
     for variable in (variable for axis in axes for variable in axis.variables if not variable.is_column):
-        _given(variable, table, False, where)
+        _given(variable, table, where)
 
 
-def _given(variable: Variable, table: nw.DataFrame[Any], text: bool, where: Where | None) -> list[Given]:
+def _given(variable: Variable, table: nw.DataFrame[Any], where: Where | None) -> list[Given]:
     assert variable.tree is not None
-    return [
-        given(asked, column(table, asked.name), variable.blanks, text=text, where=where)
-        for asked in variable.tree.columns
-    ]
+    return [given(asked, column(table, asked.name), variable.blanks, where=where) for asked in variable.tree.columns]
 
 
 def kind_of(series: nw.Series[Any], blanks: Sequence[Value]) -> Kind:
@@ -176,38 +171,24 @@ def kind_of(series: nw.Series[Any], blanks: Sequence[Value]) -> Kind:
     return Kind.WORD
 
 
-def given(
-    asked: Asked, series: nw.Series[Any], blanks: Sequence[Value], *, text: bool = False, where: Where | None = None
-) -> Given:
+def given(asked: Asked, series: nw.Series[Any], blanks: Sequence[Value], *, where: Where | None = None) -> Given:
     """Return a column as a tree reads it, which must be of the kind that it was when the tree was grown.
 
-    ``text`` says that the column comes from a file of texts, in which everything is written out; ``where`` says where a
-    row is that is of another kind.
+    ``where`` says where a row is that is of another kind.
     """
     if asked.kind is Kind.WORD:
-        return _words(asked, series, blanks, text=text, where=where)
+        return _words(asked, series, blanks, where=where)
     if asked.kind is Kind.NUMBER and (series.dtype.is_numeric() or isinstance(series.dtype, nw.Boolean)):
         return Given(numbers=_without(_real(series), blanks))
-    if asked.kind is Kind.NUMBER and text:
-        # Most files of texts hold nothing but numbers where numbers were.
-        try:
-            return Given(numbers=_without(np.asarray(series.cast(nw.Float64()).to_numpy(), dtype=float), blanks))
-        except Exception:  # each library has errors of its own
-            pass
     if asked.kind is Kind.DATE and isinstance(series.dtype, nw.Date | nw.Datetime):
         return Given(numbers=_days(series))
-    encoded = encode(series, _blanks(asked, blanks, text))
-    found = [_number(asked.kind, value, text) for value in encoded.values]
+    encoded = encode(series, blanks)
+    found = [_number(asked.kind, value) for value in encoded.values]
     if None in found and np.any(wrong := np.isin(encoded.codes, [i for i, n in enumerate(found) if n is None])):
         row = int(np.argmax(wrong))
         raise _other_kind(asked, encoded.values[encoded.codes[row]], "" if where is None else where(row))
     numbers = np.array([*(np.nan if n is None else n for n in found), np.nan], dtype=float)[encoded.codes]
     return Given(numbers=_without(numbers, blanks) if asked.kind is Kind.NUMBER else numbers)
-
-
-def _blanks(asked: Asked, blanks: Sequence[Value], text: bool) -> Sequence[Value]:
-    """Return what stands for a missing value; in a file of texts also an empty field, unless that is a word."""
-    return (*blanks, "") if text and "" not in asked.words else blanks
 
 
 def plain_values(tree: Tree, values: Sequence[Any], blanks: Sequence[Value]) -> list[Any]:
@@ -222,7 +203,7 @@ def plain_values(tree: Tree, values: Sequence[Any], blanks: Sequence[Value]) -> 
                 raise _other_kind(asked, value)
             found.append(canonical(value))
         else:
-            number = _number(asked.kind, value, False)
+            number = _number(asked.kind, value)
             if number is None:
                 raise _other_kind(asked, value)
             found.append(number)
@@ -252,7 +233,9 @@ def _days(series: nw.Series[Any]) -> Numbers:
 def blanks_among_numbers(blanks: Sequence[Value]) -> list[float]:
     """Return the numbers that stand for a missing one: those that read as one of the blanks does."""
     wanted = {canonical(value) for value in blanks}
-    found = (number for text in sorted(wanted) if (number := _parsed(text)) is not None and canonical(number) in wanted)
+    found = (
+        number for text in sorted(wanted) if (number := parsed_number(text)) is not None and canonical(number) in wanted
+    )
     return [number for number in found if number == number]
 
 
@@ -262,7 +245,7 @@ def _without(numbers: Numbers, blanks: Sequence[Value]) -> Numbers:
     return np.where(np.isin(numbers, found), np.nan, numbers) if found else numbers
 
 
-def _parsed(text: str) -> float | None:
+def parsed_number(text: str) -> float | None:
     try:
         # Python reads 1_000, which nobody else does.
         return None if "_" in text else float(text)
@@ -274,7 +257,7 @@ def _fits(pattern: str, value: Any) -> bool:
     return isinstance(value, str) and re.fullmatch(pattern, value, re.DOTALL) is not None
 
 
-def _number(kind: Kind, value: Any, text: bool) -> float | None:
+def _number(kind: Kind, value: Any) -> float | None:
     """Return a value as a number: a truth as 0 or 1, a date as days since 1970; None where it is not of its kind."""
     if kind is Kind.DATE:
         return day_of(value)
@@ -282,7 +265,7 @@ def _number(kind: Kind, value: Any, text: bool) -> float | None:
         return TRUTHS.get(canonical(value).lower())
     if isinstance(value, NUMBERS):
         return float(value)
-    return _parsed(value) if text and isinstance(value, str) else None
+    return None
 
 
 def day_of(value: Any) -> float | None:
@@ -300,7 +283,7 @@ def day_of(value: Any) -> float | None:
 
 def reads_numbers(asked: Asked) -> bool:
     """Whether words of a column are numbers that were written out."""
-    return any(_parsed(word) is not None for word in asked.words)
+    return any(parsed_number(word) is not None for word in asked.words)
 
 
 def reads_truths(asked: Asked) -> bool:
@@ -322,9 +305,9 @@ def _plain(value: Any) -> bool:
     return isinstance(plain(value), str | int | float)
 
 
-def _words(asked: Asked, series: nw.Series[Any], blanks: Sequence[Value], *, text: bool, where: Where | None) -> Given:
+def _words(asked: Asked, series: nw.Series[Any], blanks: Sequence[Value], *, where: Where | None) -> Given:
     # A column without any value may be of any type.
-    encoded: Encoded = encode(series, _blanks(asked, blanks, text))
+    encoded: Encoded = encode(series, blanks)
     # Among objects of several kinds, a number may have been one of the rare words of the fitted table.
     rare = asked.others and isinstance(series.dtype, nw.Object)
     fits = (is_word(asked, value) or (rare and _plain(value)) for value in encoded.values)

@@ -260,26 +260,26 @@ def _warn_of_lost_groups(counts: Counts, weightless: nw.DataFrame[Any]) -> None:
         )
 
 
-def cells(axis: Axis, table: nw.DataFrame[Any], *, text: bool = False) -> tuple[Cells, NDArray[np.bool_]]:
+def cells(axis: Axis, table: nw.DataFrame[Any]) -> tuple[Cells, NDArray[np.bool_]]:
     """Return the cell of each row on an axis, and which rows have a value that is not a level."""
-    found = [levels_in(variable, table, text=text) for variable in axis.variables]
+    found = [levels_in(variable, table) for variable in axis.variables]
     codes = [each.level[each.codes] for each in found]
     unseen = np.any([code == UNSEEN for code in codes], axis=0)
     return axis.ravel([np.maximum(code, 0) for code in codes]), np.asarray(unseen)
 
 
-def levels_in(variable: Variable, table: nw.DataFrame[Any], *, text: bool = False, first: int = 0) -> Coded:
+def levels_in(variable: Variable, table: nw.DataFrame[Any], *, first: int = 0) -> Coded:
     """Return a variable's levels in a table, by the codes of its column, or by leaves where cells are learned."""
     if not variable.is_column:
-        leaf, unlike = leaves_and_unlike(variable, table, text=text, first=first)
+        leaf, unlike = leaves_and_unlike(variable, table, first=first)
         return Coded(leaf, np.append(np.arange(len(variable)), UNSEEN), unlike=unlike)
-    return levels_of(variable, column(table, variable.name), text=text, first=first)
+    return levels_of(variable, column(table, variable.name), first=first)
 
 
-def first_unseen(axes: Iterable[Axis], table: nw.DataFrame[Any], *, text: bool = False) -> str | None:
+def first_unseen(axes: Iterable[Axis], table: nw.DataFrame[Any]) -> str | None:
     """Name the first column and value that is not a level; None where every value is one."""
     for variable in (variable for axis in axes for variable in axis.variables):
-        missing, unseen = gaps(variable, table, text=text)
+        missing, unseen = gaps(variable, table)
         if unseen.any():
             row = int(np.argmax(unseen))
             new = "a missing value" if missing[row] else f"the new value {plain(table[variable.name][row])!r}"
@@ -293,29 +293,27 @@ def distinct_values(table: nw.DataFrame[Any], name: str, rows: Cells) -> list[An
     return list(map(plain, values))
 
 
-def lacking(axes: Iterable[Axis], table: nw.DataFrame[Any], *, text: bool = False) -> NDArray[np.bool_]:
+def lacking(axes: Iterable[Axis], table: nw.DataFrame[Any]) -> NDArray[np.bool_]:
     """Return which rows have a missing value that is allowed, but has no level."""
     found = np.zeros(len(table), dtype=bool)
     for variable in (variable for axis in axes for variable in axis.variables if variable.missing == UNSEEN):
-        found |= is_missing(variable, table, text=text)
+        found |= is_missing(variable, table)
     return found
 
 
-def is_missing(variable: Variable, table: nw.DataFrame[Any], *, text: bool = False) -> NDArray[np.bool_]:
+def is_missing(variable: Variable, table: nw.DataFrame[Any]) -> NDArray[np.bool_]:
     """Return which rows have no value in a variable's column; a leaf is never missing."""
     if not variable.is_column:
         return np.zeros(len(table), dtype=bool)
-    return encoded_as(variable, column(table, variable.name), text=text).missing
+    return encoded_as(variable, column(table, variable.name)).missing
 
 
-def gaps(
-    variable: Variable, table: nw.DataFrame[Any], *, text: bool = False
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def gaps(variable: Variable, table: nw.DataFrame[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which rows have no value in a column, and which have none that is a level."""
-    missing = is_missing(variable, table, text=text)
+    missing = is_missing(variable, table)
     if not variable.is_column:
         return missing, np.zeros(len(table), dtype=bool)
-    return missing, np.asarray(codes_of(variable, table[variable.name], text=text) == UNSEEN)
+    return missing, np.asarray(codes_of(variable, table[variable.name]) == UNSEEN)
 
 
 def refuse_gaps(
@@ -324,11 +322,10 @@ def refuse_gaps(
     where: Callable[[Variable, int], str],
     *,
     people: Numbers | None = None,
-    text: bool = False,
 ) -> None:
     """Refuse missing values that have no level in a table whose rows have no place; ``where`` names one of them."""
     for variable in (variable for axis in axes for variable in axis.variables if variable.missing is None):
-        encoded = encoded_as(variable, column(table, variable.name), text=text)
+        encoded = encoded_as(variable, column(table, variable.name))
         refuse_missing(encoded, *gap_advice(variable), people=people, where=partial(where, variable))
 
 

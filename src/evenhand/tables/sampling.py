@@ -24,14 +24,14 @@ from evenhand.errors import DataError
 from evenhand.resources import each_of
 from evenhand.spec import Problem
 from evenhand.spec.cells import Sample, Seen
-from evenhand.tables.columns import REAL, canonical, codes_of, column
+from evenhand.tables.columns import canonical, codes_of, column
 from evenhand.tables.frames import Frame, read, stacked, take
 from evenhand.tables.learned import DATE, TRUE_OR_FALSE, day_of, given, kind_of
 
 Contents = NDArray[np.uint64]
 """A number for each row that what it holds decides."""
 
-WRITTEN = ((Kind.NUMBER, rf"{REAL}|[-+]?(?i:inf(?:inity)?)"), (Kind.TRUTH, TRUE_OR_FALSE), (Kind.DATE, DATE))
+WRITTEN = ((Kind.TRUTH, TRUE_OR_FALSE), (Kind.DATE, DATE))
 """What texts may be besides words, and how each is written."""
 
 MIXING = np.uint64(0x9E3779B97F4A7C15)
@@ -127,9 +127,9 @@ class Alike:
         return Alike(*(getattr(self, part.name)[kept] for part in fields(self)))
 
 
-def _seen(asked: Asked, table: nw.DataFrame[Any], blanks: Sequence[Value], *, text: bool = False) -> Seen:
+def _seen(asked: Asked, table: nw.DataFrame[Any], blanks: Sequence[Value]) -> Seen:
     """Return a column, and whether these rows have gaps there."""
-    values = given(asked, column(table, asked.name), blanks, text=text)
+    values = given(asked, column(table, asked.name), blanks)
     if values.numbers is None:
         assert values.codes is not None
         return Seen(replace(asked, gaps=bool(np.any(values.codes == NOWHERE))), values)
@@ -176,10 +176,10 @@ def dealt_folds(table: nw.DataFrame[Any], columns: Sequence[str], number: int, *
     return np.where(many[kind], (kind + turn) % number, together[kind])
 
 
-def order_by_content(problem: Problem, table: nw.DataFrame[Any], *ties: NDArray[Any], text: bool = False) -> Cells:
+def order_by_content(problem: Problem, table: nw.DataFrame[Any], *ties: NDArray[Any]) -> Cells:
     """Return the order of rows by what their features hold, and then by ``ties``, the last one first."""
-    known, blanks = look(problem, table, text=text), problem.missing_values
-    held = [given(each.asked(name), column(table, name), blanks, text=text) for name, each in known.items()]
+    known, blanks = look(problem, table), problem.missing_values
+    held = [given(each.asked(name), column(table, name), blanks) for name, each in known.items()]
     return np.asarray(np.lexsort((*ties, contents(held, len(table)))))
 
 
@@ -241,9 +241,9 @@ Looks = dict[str, Noticed]
 """What is known of each column."""
 
 
-def look(problem: Problem, table: nw.DataFrame[Any], *, text: bool = False) -> Looks:
+def look(problem: Problem, table: nw.DataFrame[Any]) -> Looks:
     """Look at the features of some rows."""
-    found = each_of(problem.features, lambda name: _noticed(column(table, name), problem.missing_values, text))
+    found = each_of(problem.features, lambda name: _noticed(column(table, name), problem.missing_values))
     return dict(zip(problem.features, found, strict=True))
 
 
@@ -252,30 +252,26 @@ def both(one: Looks, other: Looks) -> Looks:
     return {name: noticed + other[name] for name, noticed in one.items()}
 
 
-def _noticed(series: nw.Series[Any], blanks: Sequence[Value], text: bool) -> Noticed:
+def _noticed(series: nw.Series[Any], blanks: Sequence[Value]) -> Noticed:
     if isinstance(series.dtype, nw.String | nw.Categorical | nw.Enum):
-        kinds, valued = _kinds_of_texts(series, blanks, text)
+        kinds, valued = _kinds_of_texts(series, blanks)
     else:
         # By the type alone.
         kinds, valued = (kind_of(series, blanks),), True
-    seen = _seen(Asked(series.name, kinds[0]), series.to_frame(), blanks, text=text)
+    seen = _seen(Asked(series.name, kinds[0]), series.to_frame(), blanks)
     return Noticed(kinds, valued, seen.asked.gaps)
 
 
-def _kinds_of_texts(series: nw.Series[Any], blanks: Sequence[Value], text: bool) -> tuple[tuple[Kind, ...], bool]:
+def _kinds_of_texts(series: nw.Series[Any], blanks: Sequence[Value]) -> tuple[tuple[Kind, ...], bool]:
     """Return of which kinds all texts of a column are, and whether there is one that stands for no missing value."""
     import pyarrow
     from pyarrow import compute
 
     values: Any = pyarrow.array(series.unique().drop_nulls().to_arrow()).cast("large_string")
-    blank = pyarrow.array([*map(canonical, blanks), *([""] if text else [])], values.type)
+    blank = pyarrow.array([*map(canonical, blanks)], values.type)
     values = values.filter(compute.invert(compute.is_in(values, value_set=blank)))
     found = [
-        kind
-        for kind, pattern in WRITTEN
-        if (text or kind is not Kind.NUMBER)
-        and _all_fit(values, pattern)
-        and (kind is not Kind.DATE or _all_days(values))
+        kind for kind, pattern in WRITTEN if _all_fit(values, pattern) and (kind is not Kind.DATE or _all_days(values))
     ]
     return (*found, Kind.WORD), len(values) > 0
 
@@ -319,15 +315,15 @@ Pieces = Callable[[], Iterable[Piece]]
 
 
 def sample_in_pieces(
-    problem: Problem, size: int, pieces: Pieces, variables: Sequence[Variable], groups: Groups, *, text: bool
+    problem: Problem, size: int, pieces: Pieces, variables: Sequence[Variable], groups: Groups
 ) -> Sample:
     """Return what is learned from a table that comes in pieces: the same rows that would be chosen in memory."""
-    known, alike, table = chosen_in_pieces(problem, size, pieces, variables, text=text)
-    return sample_of_rows(problem, known, groups, alike, table, text=text)
+    known, alike, table = chosen_in_pieces(problem, size, pieces, variables)
+    return sample_of_rows(problem, known, groups, alike, table)
 
 
 def chosen_in_pieces(
-    problem: Problem, size: int, pieces: Pieces, variables: Sequence[Variable], *, text: bool
+    problem: Problem, size: int, pieces: Pieces, variables: Sequence[Variable]
 ) -> tuple[Looks, Alike, nw.DataFrame[Any]]:
     """Return what the columns of a table hold, so many kinds of its rows, and one row of each kind.
 
@@ -336,17 +332,17 @@ def chosen_in_pieces(
     known: Looks = {}
     chosen: Smallest | None = Smallest(size)
     for piece in pieces():
-        found = look(problem, piece.table, text=text)
+        found = look(problem, piece.table)
         before, known = known, both(known, found) if known else found
         if before and _kinds(before) != _kinds(known):
             # What was chosen went by other kinds.
             chosen = None
         if chosen is not None:
-            chosen.add(alike_in(problem, known, variables, piece, text=text), piece.table)
+            chosen.add(alike_in(problem, known, variables, piece), piece.table)
     if chosen is None:
         chosen = Smallest(size)
         for piece in pieces():
-            chosen.add(alike_in(problem, known, variables, piece, text=text), piece.table)
+            chosen.add(alike_in(problem, known, variables, piece), piece.table)
     return known, *chosen.rows
 
 
@@ -354,35 +350,31 @@ def _kinds(known: Looks) -> list[Kind]:
     return [noticed.kind for noticed in known.values()]
 
 
-def alike_in(
-    problem: Problem, known: Looks, variables: Sequence[Variable], piece: Piece, *, text: bool = False
-) -> Alike:
+def alike_in(problem: Problem, known: Looks, variables: Sequence[Variable], piece: Piece) -> Alike:
     """Put the rows of a piece together that are alike; what columns hold is known."""
     table = piece.table
 
     def read(name: str) -> Given:
-        return given(known[name].asked(name), column(table, name), problem.missing_values, text=text)
+        return given(known[name].asked(name), column(table, name), problem.missing_values)
 
     number = contents(each_of((*problem.learned_over, *problem.given), read), len(table))
     groups = Axis(tuple(variable for variable in variables if variable.role is Role.PROTECTED))
-    group = groups.ravel([_codes(variables, name, table, text) for name in groups.names])
-    outcome = _codes(variables, problem.outcome, table, text)
+    group = groups.ravel([_codes(variables, name, table) for name in groups.names])
+    outcome = _codes(variables, problem.outcome, table)
     return Alike.of(number, group, outcome, piece.weight, piece.people)
 
 
-def sample_of_rows(
-    problem: Problem, known: Looks, groups: Groups, alike: Alike, table: nw.DataFrame[Any], *, text: bool = False
-) -> Sample:
+def sample_of_rows(problem: Problem, known: Looks, groups: Groups, alike: Alike, table: nw.DataFrame[Any]) -> Sample:
     """Return rows that were chosen, one of each kind in its order, as what is learned from."""
     blanks = problem.missing_values
     asked = {name: noticed.asked(name) for name, noticed in known.items()}
-    found = {name: Seen(each, given(each, column(table, name), blanks, text=text)) for name, each in asked.items()}
+    found = {name: Seen(each, given(each, column(table, name), blanks)) for name, each in asked.items()}
     return _sample(problem, found, groups, alike)
 
 
-def _codes(variables: Sequence[Variable], name: str, table: nw.DataFrame[Any], text: bool) -> Cells:
+def _codes(variables: Sequence[Variable], name: str, table: nw.DataFrame[Any]) -> Cells:
     (variable,) = (each for each in variables if each.name == name)
-    return codes_of(variable, column(table, name), text=text)
+    return codes_of(variable, column(table, name))
 
 
 class Smallest:

@@ -17,7 +17,7 @@ from evenhand.data.weighting import Weighting
 from evenhand.errors import DataError, Option, SpecError
 from evenhand.kernel.balance import LARGEST_STRATUM, Allotment, allot
 from evenhand.kernel.draws import seeded_draws
-from evenhand.tables import Table
+from evenhand.tables import Fresh, Table
 from evenhand.tables.transforming import (
     Balancing,
     How,
@@ -37,7 +37,7 @@ BLOCK = 1 << 20
 """People who are drawn at once."""
 
 
-def split(mode: Transformer, table: Table, how: How, weighting: Weighting, *, text: bool = False) -> Transformed:
+def split(mode: Transformer, table: Table, how: How, weighting: Weighting) -> Transformed:
     """Draw how many people of each row have each result, and write one row for each; rows of nobody are left out."""
     if how.key is not None:
         raise SpecError(
@@ -46,26 +46,27 @@ def split(mode: Transformer, table: Table, how: How, weighting: Weighting, *, te
     name = weighting.column
     if name is None:
         raise SpecError("frequencies must name a column here: the result has one, too")
-    number = tables.weights_of(mode.columns, table, weighting)
-    assert number is not None
-    located = locate(mode, table, text=text)
-    tally = met(mode, table, located, text=text)
+    given = tables.weights_of(mode.columns, table, weighting)
+    assert given is not None
+    located = locate(mode, table)
+    tally = met(mode, table, located)
     if how.unseen == "error":
         report_unseen(mode, tally, "error")
-    people = number.astype(np.int64)
+    people = given.astype(np.int64)
     row, shares = _places(mode, located, people, how)
     there = np.flatnonzero(shares.number)
     row, drawn = row[there], shares.low[there]
     lines = tables.take(table, row)
-    moves = moves_of(mode, len(lines), locate(mode, lines, text=text), drawn.__getitem__)
-    done = write(mode, lines, moves, how, text=text)
-    new = tables.with_numbers(done.table, name, shares.number[there])
+    moves = moves_of(mode, len(lines), locate(mode, lines), drawn.__getitem__)
+    done = write(mode, lines, moves, how)
+    number, which = np.unique(shares.number[there], return_inverse=True)
+    fresh = {**done.fresh, name: Fresh.of(np.arange(len(row)), number.tolist(), which)}
     changed, total = int(shares.number[there][moves.at].sum()), int(people.sum())
     tally = replace(tally, changed=changed, people=total, results=len(lines))
     report_unseen(mode, tally, how.unseen)
     report_unlike(mode, tally)
     report_balance(mode, tally, how)
-    return Transformed(new, tally, moves)
+    return Transformed(mode, how, table, fresh, row, tally, moves)
 
 
 def _places(mode: Transformer, located: Located, people: Cells, how: How) -> tuple[Cells, Allotment]:

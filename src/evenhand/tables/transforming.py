@@ -35,7 +35,7 @@ from evenhand.render.section import Note
 from evenhand.render.sentences import sentence
 from evenhand.resources import each_of, in_blocks
 from evenhand.spec.nesting import Nest
-from evenhand.tables import Coded, Encoded, Restore, Restoring, Table
+from evenhand.tables import Coded, Encoded, Fresh, Restore, Restoring, Table
 from evenhand.tables.keys import key_texts
 from evenhand.tables.person import Lookup, Placed, Record
 
@@ -605,11 +605,43 @@ class Tally:
 
 @dataclass(frozen=True, eq=False)
 class Transformed:
-    """A table after a mode was used on it, and which rows changed to what."""
+    """What a mode makes of rows.
 
-    table: Table
+    Attributes
+    ----------
+    mode, how : Transformer, How
+        The mode, and how it was used.
+    given : frame
+        The rows.
+    fresh : mapping of str to Fresh
+        What columns get, by the position of results.
+    rows : array, optional
+        The row of which each result is; None where each row has one.
+    tally : Tally
+        What was done.
+    moves : Moves, optional
+        Which rows changed to what.
+    """
+
+    mode: Transformer
+    how: How
+    given: Table
+    fresh: Mapping[str, Fresh]
+    rows: Cells | None = None
     tally: Tally = field(default_factory=Tally)
     moves: Moves | None = None
+
+    @cached_property
+    def table(self) -> Table:
+        """The results, one row each, in the columns' own types."""
+        table = self.given if self.rows is None else tables.take(self.given, self.rows)
+        encoded = self.moves.encoded if self.moves is not None and self.rows is None else None
+        for axis in self.mode.writes:
+            table = tables.overwritten(table, axis, self.fresh, self.how.restore, encoded)
+        for name in self.fresh.keys() - {variable.name for variable in self.mode.written}:
+            fresh = self.fresh[name]
+            table = tables.with_numbers(table, name, np.array(fresh.values)[fresh.which])
+        return table
 
 
 def transform(mode: Transformer, table: Table, how: How) -> Transformed:
@@ -622,7 +654,7 @@ def transform(mode: Transformer, table: Table, how: How) -> Transformed:
 
 
 def transform_piece(
-    mode: Transformer, table: Table, how: How, dealt: Drawing | None = None, *, first: int = 0, text: bool = False
+    mode: Transformer, table: Table, how: How, dealt: Drawing | None = None, *, first: int = 0
 ) -> Transformed:
     """Transform rows that may be a part of a table, where balanced draws are made for all rows at once.
 
@@ -630,7 +662,7 @@ def transform_piece(
     warns of them.
     """
     together = None
-    located = locate(mode, table, text=text, first=first)
+    located = locate(mode, table, first=first)
     if dealt is not None:
         drawn: BlockDraws = dealt(located).__getitem__
     elif how.balanced:
@@ -638,8 +670,8 @@ def transform_piece(
     else:
         drawn = independent_draws(mode, table, how, first=first)
     moves = moves_of(mode, len(table), located, drawn)
-    done = write(mode, table, moves, how, first=first, text=text)
-    done = replace(done, tally=replace(done.tally, unlike=located.unlike), moves=moves)
+    done = write(mode, table, moves, how, first=first)
+    done = replace(done, tally=replace(done.tally, unlike=located.unlike))
     if together is not None:
         done = replace(done, tally=replace(done.tally, **together._asdict()))
     if how.unseen == "error":
@@ -647,11 +679,11 @@ def transform_piece(
     return done
 
 
-def locate(mode: Transformer, table: Table, *, text: bool = False, first: int = 0) -> Located:
+def locate(mode: Transformer, table: Table, *, first: int = 0) -> Located:
     """Find the source of every row; ``first`` is the position of the first, where a table comes in pieces."""
 
     def read(variable: Variable) -> Coded:
-        return tables.levels_in(variable, table, text=text, first=first)
+        return tables.levels_in(variable, table, first=first)
 
     coded = each_of(mode.read, read) if len(table) > FEW_ROWS else list(map(read, mode.read))
     columns = {variable.name: each for variable, each in zip(mode.read, coded, strict=True)}
@@ -913,10 +945,8 @@ def moves_of(mode: Transformer, size: int, located: Located, drawn: BlockDraws) 
     return Moves(at, located.own(at), entry, unknown, located.encoded, int(typical.sum()), new)
 
 
-def write(
-    mode: Transformer, table: Table, moves: Moves, how: How, *, first: int = 0, text: bool = False
-) -> Transformed:
-    """Write the target of every row that changes."""
+def write(mode: Transformer, table: Table, moves: Moves, how: How, *, first: int = 0) -> Transformed:
+    """Return what is written for the target of every row that changes."""
     at, entry = moves.at, moves.entry
 
     def lots(column: str, chosen: Cells) -> Cells:
@@ -925,16 +955,14 @@ def write(
             return single_draws(mode, table, how, first=first, purpose=column)[chosen]
         return single_draws(mode, tables.take(table.select(how.key), chosen), how, purpose=column)
 
-    new = table
+    fresh: dict[str, Fresh] = {}
     for axis, own, targets in zip(mode.writes, moves.own, mode.targets(entry, moves.own), strict=True):
-        new = tables.replace(
-            new, axis, at, own, targets, lots=lots, restore=how.restore, text=text, encoded=moves.encoded
-        )
-    tally = _tally(mode, table, len(at), moves.unknown, text)
-    return Transformed(new, replace(tally, typical=moves.typical, new_cells=moves.new_cells))
+        fresh |= tables.rewritten(table, axis, at, own, targets, lots=lots, restore=how.restore)
+    tally = replace(_tally(mode, table, len(at), moves.unknown), typical=moves.typical, new_cells=moves.new_cells)
+    return Transformed(mode, how, table, fresh, tally=tally, moves=moves)
 
 
-def _tally(mode: Transformer, table: Table, changed: int, unknown: Cells, text: bool) -> Tally:
+def _tally(mode: Transformer, table: Table, changed: int, unknown: Cells) -> Tally:
     if not len(unknown):
         return Tally(len(table), changed)
     return Tally(
@@ -943,14 +971,14 @@ def _tally(mode: Transformer, table: Table, changed: int, unknown: Cells, text: 
         unseen=len(unknown),
         first_unseen=int(unknown[0]) + 1,
         # Why it is the first row that is not known, and no other: new alone, or new together.
-        example=tables.first_unseen(mode.reads, tables.take(table, unknown[:1]), text=text),
-        missing=int(tables.lacking(mode.reads, table, text=text).sum()),
+        example=tables.first_unseen(mode.reads, tables.take(table, unknown[:1])),
+        missing=int(tables.lacking(mode.reads, table).sum()),
     )
 
 
-def placed(mode: Transformer, table: Table, *, text: bool = False, first: int = 0) -> list[Placed]:
+def placed(mode: Transformer, table: Table, *, first: int = 0) -> list[Placed]:
     """Return where each of a few rows is; ``first`` is the position of the first in the whole table."""
-    kinds = (located := locate(mode, table, text=text, first=first)).kinds
+    kinds = (located := locate(mode, table, first=first)).kinds
     levels = [kinds.levels(variable.name)[located.kind()].tolist() for variable in mode.read]
     return [mode.lookup.placed(each) for each in zip(*levels, strict=True)]
 
@@ -1044,9 +1072,9 @@ def _names(mode: Transformer) -> list[str]:
     return [", ".join(names[:-1]), names[-1]] if len(names) > 1 else names
 
 
-def met(mode: Transformer, table: Table, located: Located, *, text: bool = False) -> Tally:
+def met(mode: Transformer, table: Table, located: Located) -> Tally:
     """Count the rows of a table, and those whose source is unknown."""
     unknown = np.flatnonzero(~located.sourced)
     typical = int((located.known & ~located.sourced).sum())
-    tally = _tally(mode, table, 0, unknown, text)
+    tally = _tally(mode, table, 0, unknown)
     return replace(tally, typical=typical, new_cells=located.new_cells(unknown), unlike=located.unlike)

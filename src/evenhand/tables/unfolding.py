@@ -13,8 +13,17 @@ from evenhand import tables
 from evenhand.arrays import Cells, Numbers, sums
 from evenhand.data.levels import UNSEEN as NO_LEVEL
 from evenhand.errors import Option, SpecError, some_of, warn
-from evenhand.tables import Table
-from evenhand.tables.transforming import How, Located, Transformer, locate, met, report_unlike, report_unseen
+from evenhand.tables import Fresh, Table
+from evenhand.tables.transforming import (
+    How,
+    Located,
+    Transformed,
+    Transformer,
+    locate,
+    met,
+    report_unlike,
+    report_unseen,
+)
 
 
 def unfold(mode: Transformer, table: Table, how: How, weight: Numbers | None = None) -> tuple[Table, Cells, Numbers]:
@@ -26,11 +35,11 @@ def unfold(mode: Transformer, table: Table, how: How, weight: Numbers | None = N
     located = locate(mode, table)
     if weight is not None:
         report_weightless(mode, weight_by_group(mode, located, weight))
-    found = unfold_piece(mode, table, located, how)
-    tally = met(mode, table, located)
-    report_unseen(mode, tally, how.unseen)
-    report_unlike(mode, tally)
-    return found
+    found, share = unfold_piece(mode, table, located, how)
+    report_unseen(mode, found.tally, how.unseen)
+    report_unlike(mode, found.tally)
+    assert found.rows is not None
+    return found.table, found.rows, share
 
 
 def refuse_sampling(how: How) -> None:
@@ -40,10 +49,8 @@ def refuse_sampling(how: How) -> None:
         raise SpecError("without a lottery no value is sampled; write ", *other)
 
 
-def unfold_piece(
-    mode: Transformer, table: Table, located: Located, how: How, *, text: bool = False
-) -> tuple[Table, Cells, Numbers]:
-    """Unfold rows that may be a part of a table, and whose sources are found already."""
+def unfold_piece(mode: Transformer, table: Table, located: Located, how: How) -> tuple[Transformed, Numbers]:
+    """Unfold rows that may be a part of a table, and whose sources are found; return also each result's probability."""
     asked, entry = mode.kernel.entries(located.rows)
     known = located.known[asked]
     # A row that is not known stays as it is: one entry of weight one.
@@ -52,11 +59,11 @@ def unfold_piece(
     asked, entry, known = asked[kept], entry[kept], known[kept]
     share = np.where(known, mode.kernel.probability[entry], 1.0)
     at = np.flatnonzero(known)
-    wide = tables.take(table, asked)
-    before = located.own(asked[at])
+    wide = tables.take(table, asked) if how.restore.names else table
+    before, fresh = located.own(asked[at]), dict[str, Fresh]()
     for axis, own, targets in zip(mode.writes, before, mode.targets(entry[at], before), strict=True):
-        wide = tables.replace(wide, axis, at, own, targets, restore=how.restore, text=text)
-    return wide, asked, share
+        fresh |= tables.rewritten(wide, axis, at, own, targets, restore=how.restore)
+    return Transformed(mode, how, table, fresh, asked, met(mode, table, located)), share
 
 
 def number_of_results(mode: Transformer, located: Located) -> Cells:

@@ -58,7 +58,7 @@ def becomes_text(variable: Variable, restore: Restoring) -> bool:
     return variable.coding is not None and restore.names
 
 
-def replace(
+def rewritten(
     table: nw.DataFrame[Any],
     axis: Axis,
     at: Cells,
@@ -67,10 +67,8 @@ def replace(
     *,
     lots: Lots | None = None,
     restore: Restoring = Restoring.SAMPLE,
-    text: bool = False,
-    encoded: Mapping[str, Encoded] | None = None,
-) -> nw.DataFrame[Any]:
-    """Write cells of an axis into a frame; a row keeps its own value in every column whose level does not change.
+) -> dict[str, Fresh]:
+    """Return what the columns of an axis get; a row keeps its own value in every column whose level does not change.
 
     Parameters
     ----------
@@ -82,25 +80,38 @@ def replace(
         Where draws come from, for a way that draws.
     restore : Restoring
         What is written for a level that stands for several values.
-    text : bool
-        Whether the frame holds texts, in which numbers are written out.
-    encoded : mapping, optional
-        Columns whose values are numbered already.
     """
-    numbered = encoded or {}
     columns = {}
     for variable, before, codes in zip(axis.variables, axis.unravel(old), axis.unravel(new), strict=True):
         if becomes_text(variable, restore):
             series = table.get_column(variable.name)
-            own = codes_of(variable, series, text=text)
+            own = codes_of(variable, series)
             own[at] = codes
-            columns[variable.name] = _labelled(series, variable, own, text)
+            columns[variable.name] = _labelled(variable, series, own)
             continue
         moved = before != codes
         if moved.any():
-            fresh = _restored(variable, at[moved], codes[moved], lots, restore)
-            series, given = table.get_column(variable.name), numbered.get(variable.name)
-            columns[variable.name] = _overwrite(series, variable, fresh, text, given)
+            columns[variable.name] = _restored(variable, at[moved], codes[moved], lots, restore)
+    return columns
+
+
+def overwritten(
+    table: nw.DataFrame[Any],
+    axis: Axis,
+    fresh: Mapping[str, Fresh],
+    restore: Restoring = Restoring.SAMPLE,
+    encoded: Mapping[str, Encoded] | None = None,
+) -> nw.DataFrame[Any]:
+    """Write into a frame what columns of an axis get; ``encoded`` are those whose values are numbered already."""
+    columns = {}
+    for variable in axis.variables:
+        if variable.name not in fresh:
+            continue
+        series, own = table.get_column(variable.name), fresh[variable.name]
+        if becomes_text(variable, restore):
+            columns[variable.name] = _as_texts(series, own)
+        else:
+            columns[variable.name] = _overwrite(series, variable, own, (encoded or {}).get(variable.name))
     return _with_series(table, columns)
 
 
@@ -145,13 +156,13 @@ def as_levels(table: nw.DataFrame[Any], axis: Axis) -> nw.DataFrame[Any]:
         at = np.flatnonzero((codes != UNSEEN) & (codes != variable.missing))
         if len(at):
             fresh = _restored(variable, at, codes[at], None, Restoring.MIDPOINT)
-            table = _with_series(table, {variable.name: _overwrite(series, variable, fresh, False, None)})
+            table = _with_series(table, {variable.name: _overwrite(series, variable, fresh, None)})
     return table
 
 
 def _named(series: nw.Series[Any], variable: Variable, codes: Cells) -> Native:
     """Return the names of levels as texts, or as categories: the same ones whoever is in the table."""
-    native = _labelled(series, variable, codes, text=False)
+    native = _as_texts(series, _labelled(variable, series, codes))
     if not isinstance(series.dtype, nw.Categorical | nw.Enum):
         return native
     texts = nw.from_native(native, series_only=True)
@@ -223,30 +234,33 @@ def _restored(variable: Variable, at: Cells, codes: Cells, lots: Lots | None, re
     return Fresh.of(at, values, which)
 
 
-def _labelled(series: nw.Series[Any], variable: Variable, codes: Cells, text: bool) -> Native:
-    """Return the names of levels as a column of texts; what has no level, or is missing, keeps its own text."""
-    names = np.array([*(str(level) for level in variable.levels), None], dtype=object)
-    missing = variable.missing if variable.missing is not None else UNSEEN
-    if missing != UNSEEN:
-        names[missing] = None
+def _labelled(variable: Variable, series: nw.Series[Any], codes: Cells) -> Fresh:
+    """Return the names of levels for all rows; what has no level, or is missing and stays so, keeps its own text."""
+    names: list[str | None] = [str(level) for level in variable.levels]
+    named = codes != UNSEEN
+    if variable.missing is not None and variable.missing != UNSEEN:
+        names[variable.missing] = None
+        named &= ~((codes == variable.missing) & encoded_as(variable, series).missing)
+    at = np.flatnonzero(named)
+    return Fresh.of(at, names, codes[at])
+
+
+def _as_texts(series: nw.Series[Any], fresh: Fresh) -> Native:
+    """Return a column as texts: those that some rows get, and of all others their own."""
     encoded = encode(series)
     own = np.array([*(str(value) for value in encoded.values), None], dtype=object)[encoded.codes]
-    stays_missing = (codes == missing) & encoded_as(variable, series, text=text).missing
-    texts = np.where((codes == UNSEEN) | stays_missing, own, names[codes]).tolist()
+    own[fresh.at] = np.array([*fresh.values, None], dtype=object)[fresh.which]
+    texts = own.tolist()
     native = series.to_native()
     if isinstance(native, pd.Series):
-        return pd.Series(texts, index=native.index, dtype="str", name=variable.name)
-    return nw.new_series(variable.name, texts, nw.String(), backend=nw.get_native_namespace(series)).to_native()
+        return pd.Series(texts, index=native.index, dtype="str", name=series.name)
+    return nw.new_series(series.name, texts, nw.String(), backend=nw.get_native_namespace(series)).to_native()
 
 
-def _overwrite(series: nw.Series[Any], variable: Variable, fresh: Fresh, text: bool, encoded: Encoded | None) -> Native:
+def _overwrite(series: nw.Series[Any], variable: Variable, fresh: Fresh, encoded: Encoded | None) -> Native:
     """Write values into the rows that moved; a column that has no room for one of them is an error."""
     values, dtype = fresh.values, series.dtype
-    if text:
-        # Truths are written as the file writes them.
-        small = isinstance(variable.levels[0], bool) and all(v == str(v).lower() for v in encode(series).values)
-        values = [None if value is None else str(value).lower() if small else str(value) for value in values]
-    elif dtype.is_integer():
+    if dtype.is_integer():
         values = [as_whole(variable, value) for value in values]
     elif isinstance(dtype, nw.Float32):
         values = [value if value is None else as_single(variable, value) for value in values]

@@ -38,16 +38,15 @@ from evenhand.findings.comparing import (
     refuse_other_outcomes,
     treated,
 )
-from evenhand.findings.discretion import combinations_shown, complementary
+from evenhand.findings.discretion import combinations_shown, complementary, discreet
 from evenhand.findings.document import MOST_TOLD
 from evenhand.findings.new_people import meeting, with_own_target
 from evenhand.kernel.achieved import distances
 from evenhand.mapping import Mapping
 from evenhand.render.finding import Finding
-from evenhand.render.html import page
+from evenhand.render.page import page
 from evenhand.render.section import Fact, Kind, Note, Section, Table
-from evenhand.render.sentences import facts
-from evenhand.report.page import text_of
+from evenhand.render.sentences import facts, sentence
 from evenhand.tables.transforming import Missing, domain_with, kinds_of, locate
 from evenhand.text import counted
 from evenhand.tolerances import TREATED_ALIKE
@@ -142,12 +141,12 @@ class Comparison(Finding):
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """Everything that is passed on as data, the most important first."""
-        return tuple(_sections(self))
+        return discreet(_sections(self), _Shown(self.hide_below))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write a page that needs no network; return its path."""
         file = Path(check.path("path", path))
-        text = page("Two mappings compared: what differs, and for whom", text_of("page.css"), self.sections)
+        text = page(sentence(Note("compared.title")), self.sections)
         replace_file(file, text.encode(errors="backslashreplace"))
         return file
 
@@ -309,15 +308,16 @@ def _read(
 ) -> _Met:
     """Take the people of a table; those of an outcome or a group that the second mapping does not know are left out."""
     engines.refuse_mistaken(table, b.problem.csv, weighting)
-    given = engines.opened(table, b.problem.csv)
-    counted = tables.weights_of(b.problem.columns, given.table, weighting)
-    weight = np.ones(len(given.table)) if counted is None else counted
+    read = engines.read_as((*a.counts.domain.variables, *b.counts.domain.variables))
+    given = engines.opened(table, b.problem.csv, columns=read)
+    counted = tables.weights_of(b.problem.columns, given, weighting)
+    weight = np.ones(len(given)) if counted is None else counted
     each = np.ones(len(weight)) if weighting is None else weighting.people(weight)
     if not len(weight):
         raise DataError("the table has no rows")
     modes = [each.release_mode.with_missing(missing) for each in (a, b)]
-    located = [locate(mode, given.table, text=given.text) for mode in modes]
-    d, new = tables.cells(domain_with(b.counts.domain, missing).d, given.table, text=given.text)
+    located = [locate(mode, given) for mode in modes]
+    d, new = tables.cells(domain_with(b.counts.domain, missing).d, given)
     x, y = located[1].own()
     other = located[0].own()[1]
     kept = np.flatnonzero(~new & (y != NO_LEVEL) & (other != NO_LEVEL) & (weight > 0))
@@ -565,28 +565,35 @@ def _sections(found: Comparison) -> Iterator[Section]:
     yield Section("compared_statement", tables=(Table.of("statement", found.statement, KINDS["statement"]),))
     detail = ("where", "furthest_before", "furthest_after", "comparisons_hidden", "whose")
     yield Section("compared_bounds", tables=(Table.of("bounds", found.bounds, KINDS["bounds"], detail=detail),))
-    yield _passed_on(found, "rates", fields={"outcome": found.outcome})
-    yield _passed_on(found, "groups")
+    yield _told_rows(found, "rates", fields={"outcome": found.outcome})
+    yield _told_rows(found, "groups")
     yield Section("compared_costs", tables=(Table.of("costs", found.costs, KINDS["costs"]),))
     beside = [name for level in found.levels if level not in found.shown for name in _by(level)]
-    yield _passed_on(found, "cells", detail=beside, most=MOST_CELLS)
+    yield _told_rows(found, "cells", detail=beside, most=MOST_CELLS)
 
 
-def _passed_on(found: Comparison, key: str, fields: Mapping_[str, Any] | None = None, **how: Any) -> Section:
-    """Return the rows of a table that are passed on, and how many others there are."""
+def _told_rows(found: Comparison, key: str, fields: Mapping_[str, Any] | None = None, **how: Any) -> Section:
+    """Return a table of people, of which those are passed on that may be."""
     everybody: pd.DataFrame = getattr(found, key)
-    kept = everybody[everybody["shown"]].drop(columns="shown")
-    if not found.weighed:
-        kept = kept.drop(columns="weight")
-    table = Table.of(key, kept, KINDS[key], **how)
+    about = [(bool(shown),) for shown in everybody["shown"]]
+    plain = everybody.drop(columns=["shown"] if found.weighed else ["shown", "weight"])
+    table = Table.of(key, plain, KINDS[key], about=about, **how)
     likely = {name for level in found.levels for name in _by(level)} if key == "cells" else set()
     columns = tuple(replace(each, kind="rate") if each.name in likely else each for each in table.columns)
-    hidden = len(everybody) - len(kept)
-    why = Note("hidden.rows", {"hidden": hidden, "total": len(everybody), "least": found.hide_below})
-    return Section(
-        f"compared_{key}", facts=(Fact("hidden", hidden, detail=True),), tables=(replace(table, columns=columns),),
-        notes=(why,) if hidden else (), fields=fields or {},
-    )  # fmt: skip
+    return Section(f"compared_{key}", tables=(replace(table, columns=columns),), fields=fields or {})
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """Who is passed on: rows say it themselves."""
+
+    hide_below: float
+
+    def may_name(self, about: bool) -> bool:
+        return about
+
+    def passed_on(self, table: Table) -> Table:
+        return table.kept(at for at, (shown,) in enumerate(table.about) if shown) if table.about else table
 
 
 def _differences(found: Comparison) -> Iterator[Note]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from evenhand.data.domain import in_words
-from evenhand.engines import Row, Source, row_at, rows_where
+from evenhand.engines import Columns, Row, Source, read_as, row_at, rows_where
 from evenhand.errors import DataError, StorageError
 from evenhand.explanation import explaining
 from evenhand.findings.explaining import Drawn, Explaining, Explanation
@@ -39,8 +39,7 @@ def find_person(
     problem, said = fitted.problem, in_words(where)
     if set(where) == {ROW} and ROW not in Source.of(table, problem.csv).columns:
         return _numbered(about, table, where[ROW], problem)
-    columns = [name for name in about.mode.columns if name not in where]
-    number, rows = rows_where(table, where, columns, problem.csv, progress)
+    number, rows = rows_where(table, where, read_as(about.mode.read), problem.csv, progress)
     if not number:
         raise DataError(f"nobody in {os.fspath(table)!r} has {said}")
     if number > 1:
@@ -56,11 +55,11 @@ def _numbered(about: Explaining, table: str | os.PathLike[str], number: str, pro
     """Find a person by the number of their row, counted from 1."""
     if not number.isdecimal() or not int(number):
         raise DataError(f"{os.fspath(table)!r} has no column {ROW!r}, and {number!r} is no number of a row, from 1 on")
-    return _person(about, row_at(table, int(number) - 1, about.mode.columns, problem.csv))
+    return _person(about, row_at(table, int(number) - 1, read_as(about.mode.read), problem.csv))
 
 
 def _person(about: Explaining, row: Row) -> Person:
-    (own,) = placed(about.mode, row.table, text=row.text, first=row.position)
+    (own,) = placed(about.mode, row.table, first=row.position)
     return Person(row, own)
 
 
@@ -147,7 +146,7 @@ class Release:
         """Return what was drawn for a person: in the same row, or in the row of the same key."""
         manifest, written = self.manifest, [v.name for v in about.mode.written]
         output = manifest.output.path(manifest.folder)
-        columns = list(about.mode.columns)
+        columns = read_as(about.mode.read)
         if self.same_input:
             row = row_at(output, person.row.position, columns, self.problem.csv)
         else:
@@ -157,14 +156,12 @@ class Release:
         values = {name: value for name, value in row.values.items() if name in written}
         return Drawn(manifest.output.name, row.position + 1, options, self._result(about, person, row), values)
 
-    def _by_key(self, output: str, columns: list[str], person: Person) -> Row:
+    def _by_key(self, output: str, columns: Columns, person: Person) -> Row:
         key = self.manifest.options["key"]
         value = person.row.values.get(key)
         if value is None:
             raise DataError(f"say who is meant by the key {key!r}: this table is not the one that was read")
-        number, rows = rows_where(
-            output, {key: str(value)}, [name for name in columns if name != key], self.problem.csv
-        )
+        number, rows = rows_where(output, {key: str(value)}, columns, self.problem.csv)
         if number != 1:
             raise DataError(f"{number:,} people of {output!r} have {key}={value}: who is meant cannot be told")
         return rows[0]
@@ -173,5 +170,5 @@ class Release:
         """Return the possible result that a row shows; None where its values are names of bins, which are no values."""
         if self.manifest.options["restore"] == "label" and self.problem.bins:
             return None
-        (now,) = placed(about.mode, row.table, text=row.text, first=row.position)
+        (now,) = placed(about.mode, row.table, first=row.position)
         return about.result_of(person.place, now.levels[about.mode.lookup.first_written :])

@@ -18,7 +18,8 @@ from fits import shared_fit
 from people import people, problem
 
 import evenhand as eh
-from evenhand.engines import expanding, streaming
+from evenhand.engines import delimited, streaming
+from evenhand.engines import files as files_
 
 FORMATS = ["csv", "parquet"]
 VARIANTS = {
@@ -70,8 +71,9 @@ def small():
 @pytest.fixture
 def pieces(monkeypatch):
     """Several batches per file, and several pieces per batch."""
-    monkeypatch.setattr(streaming, "BATCH", 2048)
-    monkeypatch.setattr(expanding, "BATCH", 1000)
+    monkeypatch.setattr(files_, "BATCH", 2048)
+    monkeypatch.setattr(delimited, "CHUNK", 1 << 15)
+    monkeypatch.setattr(streaming, "RESULTS", 1000)
 
 
 def write(frame, path):
@@ -85,14 +87,29 @@ def texts(table):
     return pd.read_csv(given, dtype=str, keep_default_na=False)
 
 
+def as_number(text):
+    """A number as it is, whatever its text, and any other text."""
+    return str(float(text)) if text.replace(".", "", 1).isdigit() else text
+
+
+def merged(found, weight):
+    """A table whose equal rows are put together, where the first of them is."""
+    columns = [name for name in found if name != weight]
+    return found.groupby(columns, sort=False, dropna=False, observed=True)[weight].sum().reset_index()[list(found)]
+
+
 def assert_same(path, expected, weight="weight"):
-    """A file has the rows of a frame, in their order, and their weights to rounding."""
+    """A file has the rows of a frame, in their order but for equal ones, and their weights to rounding."""
     if path.suffix == ".csv":
         found, expected = texts(path), texts(expected)
         found, expected = (each.astype({weight: float}) for each in (found, expected))
     else:
         # An empty field of a CSV file is no text.
         found, expected = (each.fillna({"note": ""}) for each in (pd.read_parquet(path), expected))
+    for name in {"age", "hours"} & set(found) if path.suffix == ".csv" else ():
+        # A real number may be written as a whole one.
+        found, expected = (each.assign(**{name: each[name].map(as_number)}) for each in (found, expected))
+    found = merged(found, weight)
     assert found[weight].to_numpy() == pytest.approx(expected[weight].to_numpy(), rel=1e-12, abs=1e-15)
     pd.testing.assert_frame_equal(found.drop(columns=weight), expected.drop(columns=weight))
 
@@ -106,9 +123,9 @@ class TestAsFrames:
         done = mapping.expand(path, to=out, **options)
         expected = mapping.expand(frame, **options)
         assert_same(out, expected)
-        assert (done.rows, done.results, done.unseen, done.path) == (len(frame), len(expected), 0, str(out))
+        results = mapping.possibilities(frame, mode="release", **options).shape[0]
+        assert (done.rows, done.results, done.unseen, done.path) == (len(frame), results, 0, str(out))
         assert done.weight == pytest.approx(len(frame), rel=1e-12)
-        assert done.results < mapping.possibilities(frame, mode="release", **options).shape[0]
         assert sorted(os.listdir(tmp_path)) == sorted({f"in.{kind}", f"out.{to}"})
 
     @pytest.mark.parametrize("kind", FORMATS)
@@ -194,44 +211,24 @@ class TestBatches:
         assert sorted(os.listdir(tmp_path)) == ["in.csv.gz", "out.csv"]
 
     def test_a_row_of_more_results_than_fit_at_once(self, small, tmp_path, monkeypatch):
-        monkeypatch.setattr(expanding, "BATCH", 1)
+        monkeypatch.setattr(streaming, "RESULTS", 1)
         write(small_frame(), tmp_path / "in.csv")
         small.expand(tmp_path / "in.csv", to=tmp_path / "out.csv")
         assert_same(tmp_path / "out.csv", small.expand(small_frame()))
 
     def test_cutting_rows(self):
-        cut = [(piece.start, piece.stop) for piece in expanding._runs(np.array([3, 3, 9, 1, 1, 1, 1]), 6)]
+        cut = [(piece.start, piece.stop) for piece in streaming._runs(np.array([3, 3, 9, 1, 1, 1, 1]), 6)]
         assert cut == [(0, 2), (2, 3), (3, 7)]
-
-    @pytest.mark.parametrize(
-        "table",
-        [
-            {"a": [1, 1, None, 1, None], "b": ["x", "y", None, "x", None]},
-            {"a": [1.5, 1.5, float("nan"), 1.5, float("nan")], "b": [True, False, True, True, True]},
-        ],
-    )
-    def test_equal_rows_of_a_batch(self, table, monkeypatch):
-        for largest in (expanding.LARGEST_KIND, 1):
-            monkeypatch.setattr(expanding, "LARGEST_KIND", largest)
-            first, which = expanding._alike(pyarrow.table(table))
-            assert first.tolist() == [0, 1, 2]
-            assert which.tolist() == [0, 1, 2, 0, 2]
 
     @pytest.mark.parametrize("kind", FORMATS)
     def test_little_memory(self, tmp_path, kind):
-        """Results that do not fit: 70 MB of them, within 64 MB."""
+        """70 MB of results, within 64 MB."""
         mapping = fitted("plain", people())
         many = pd.concat([people()] * 60, ignore_index=True).assign(id=np.arange(90_000))
         many["note"] = [f"{i:>060}" for i in range(len(many))]
         path, out = write(many, tmp_path / f"in.{kind}"), tmp_path / f"out.{kind}"
-        spilled = []
-
-        def look(stage, share):
-            spilled.extend(each for each in tmp_path.glob(".evenhand-*/*") if each.suffix not in (".csv", ".parquet"))
-
         with eh.using(memory="64MB"):
-            done = mapping.expand(path, to=out, progress=look)
-        assert spilled
+            done = mapping.expand(path, to=out)
         assert_same(out, mapping.expand(many))
         assert done.weight == pytest.approx(len(many), rel=1e-12)
         assert sorted(os.listdir(tmp_path)) == [f"in.{kind}", f"out.{kind}"]
@@ -255,24 +252,14 @@ class TestWhatIsWritten:
         small.expand(tmp_path / "in.csv", to=tmp_path / "out.csv")
         assert set(texts(tmp_path / "out.csv")["note"]) == set(NOTES)
 
-    def test_texts_are_equal_where_they_are_written_alike_and_values_where_they_are_the_same(self, small, tmp_path):
+    def test_equal_rows_are_not_put_together(self, small, tmp_path):
         (tmp_path / "in.csv").write_text("group,score,hired,size\nb,0,0,1\nb,0,0,1.0\nb,0,0,1\n")
-        for name, sizes in {"out.csv": {"1", "1.0"}, "out.parquet": {1.0}}.items():
-            small.expand(tmp_path / "in.csv", to=tmp_path / name)
+        for name, sizes in {"out.csv": ["1", "1.0", "1"], "out.parquet": [1.0, 1.0, 1.0]}.items():
+            done = small.expand(tmp_path / "in.csv", to=tmp_path / name)
             out = texts(tmp_path / name) if name.endswith("csv") else pd.read_parquet(tmp_path / name)
-            assert set(out["size"]) == sizes
-            assert not out.duplicated(["group", "score", "hired", "size"]).any()
+            every = done.results // 3
+            assert out["size"].tolist() == [size for size in sizes for _ in range(every)]
             assert out["weight"].astype(float).sum() == pytest.approx(3)
-
-    @pytest.mark.parametrize("zero", ["0", "0.0", "0e0"])
-    def test_numbers_that_the_mapping_writes_are_equal_however_they_are_written(self, small, tmp_path, zero):
-        """Neither 0 nor 1.0 is a text of its own where results may have either from the file or from the mapping."""
-        lines = [f"{row.group},{'1.0' if row.score else zero},{row.hired},x" for row in small_frame().itertuples()]
-        (tmp_path / "in.csv").write_text("\n".join(["group,score,hired,note", *lines]) + "\n")
-        small.expand(tmp_path / "in.csv", to=tmp_path / "out.csv")
-        expected = small.expand(small_frame().astype({"score": float}).assign(note="x"))
-        assert_same(tmp_path / "out.csv", expected)
-        assert set(texts(tmp_path / "out.csv")["score"]) == {"0.0", "1.0"}
 
     def test_an_empty_text_and_none(self, small, tmp_path):
         (tmp_path / "in.csv").write_text('group,score,hired,note\nb,0,0,""\nb,0,0,\nb,0,0,\n')
@@ -313,7 +300,7 @@ class TestWhatIsWritten:
         mapping = eh.fit(small_problem(csv=form), tmp_path / "raw.data")
         mapping.expand(tmp_path / "raw.data", to=tmp_path / "out.data")
         found = pd.read_csv(tmp_path / "out.data", names=["group", "score", "hired", "weight"])
-        pd.testing.assert_frame_equal(found, mapping.expand(small_frame()), check_exact=False)
+        pd.testing.assert_frame_equal(merged(found, "weight"), mapping.expand(small_frame()), check_exact=False)
 
     def test_types_that_arrow_has_not(self, small, tmp_path):
         """What the problem does not name keeps its type, also lists and what is a text to others."""
@@ -358,8 +345,8 @@ class TestBadInput:
             ({}, {"weights": "score"}, "'score' is part of the problem and cannot also be the weights"),
             ({}, {"weights": [1.0] * 200}, "the weights of a file are one of its columns"),
             ({"w": -1}, {"weights": "w"}, r"200 rows of .* have no weight of at least 0 in column 'w', .* '?-1"),
-            ({"w": [None, *[1.0] * 199]}, {"weights": "w"}, r"1 rows of .* have no weight .* None"),
-            ({"w": [np.inf, *[1.0] * 199]}, {"weights": "w"}, r"1 rows of .* have no weight .* '?inf"),
+            ({"w": [None, *[1.0] * 199]}, {"weights": "w"}, r"1 row of .* has no weight .* None"),
+            ({"w": [np.inf, *[1.0] * 199]}, {"weights": "w"}, r"1 row of .* has no weight .* '?inf"),
             ({"w": "x"}, {"weights": "w"}, "200 rows of .* have no weight"),
             ({"w": 0}, {"weights": "w"}, "no row of .* has a positive weight in column 'w'"),
             ({"w": 1e308}, {"weights": "w"}, "too large to be added up|out of range|Overflow"),
@@ -403,7 +390,10 @@ class TestBadInput:
             frame = small_frame().assign(w=scale)
             path, out = write(frame, tmp_path / "in.parquet"), tmp_path / "out.parquet"
             assert small.expand(path, to=out, weights="w").weight == pytest.approx(200 * scale, rel=1e-12, abs=0)
-            found, expected = pd.read_parquet(out)["weight"], small.expand(frame, weights="w")["weight"]
+            found, expected = (
+                merged(pd.read_parquet(out), "weight")["weight"],
+                small.expand(frame, weights="w")["weight"],
+            )
             assert (found / scale).to_numpy() == pytest.approx((expected / scale).to_numpy(), rel=1e-12, abs=0)
 
     def test_a_file_that_changes_while_it_is_read(self, small, files):
@@ -411,16 +401,14 @@ class TestBadInput:
             small.expand(files / "in.csv", to=files / "out.csv", progress=lambda *_: os.utime(files / "in.csv"))
         assert sorted(os.listdir(files)) == ["in.csv", "in.parquet"]
 
-    @pytest.mark.parametrize("place", [0.1, 0.5, 0.9, "writing"])
+    @pytest.mark.parametrize("place", [0.1, 0.5, 0.9])
     @pytest.mark.parametrize("kind", FORMATS)
-    def test_ctrl_c_leaves_nothing_behind(self, small, tmp_path, pieces, monkeypatch, kind, place):
-        monkeypatch.setattr("evenhand.engines.files.GLANCE", 0.001)
+    def test_ctrl_c_leaves_nothing_behind(self, small, tmp_path, pieces, kind, place):
         many = pd.concat([small_frame()] * 300, ignore_index=True).assign(id=lambda each: each.index)
         path, sent = write(many, tmp_path / f"t.{kind}"), []
 
         def stop(stage, share):
-            here = stage.startswith("writing") if place == "writing" else share > place
-            if here and not sent:
+            if share > place and not sent:
                 sent.append(stage)
                 os.kill(os.getpid(), signal.SIGINT)
 

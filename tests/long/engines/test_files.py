@@ -8,7 +8,6 @@ import stat
 import warnings
 from contextlib import suppress
 from decimal import Decimal
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -20,8 +19,9 @@ import pytest
 from people import people, problem
 
 import evenhand as eh
-from evenhand.engines import Source, read_file, streaming
+from evenhand.engines import Source, delimited, read_file
 from evenhand.engines import files as files_
+from evenhand.engines.typed import Types
 
 RULES = {"hired": eh.Free()}
 
@@ -48,7 +48,8 @@ def files(frame, tmp_path):
 @pytest.fixture
 def batches(monkeypatch):
     """Several batches per file; DuckDB hands over no fewer than 2,048 rows at a time."""
-    monkeypatch.setattr(streaming, "BATCH", 2048)
+    monkeypatch.setattr(files_, "BATCH", 2048)
+    monkeypatch.setattr(delimited, "CHUNK", 1 << 15)
 
 
 OPTIONS = [
@@ -99,7 +100,8 @@ class TestTransform:
     @pytest.mark.parametrize("kind", ["csv", "parquet"])
     def test_balanced_draws_are_those_in_memory(self, mapping, frame, tmp_path, monkeypatch, act, batch, parts, kind):
         """In batches of any size, from one file or two."""
-        monkeypatch.setattr(streaming, "BATCH", batch)
+        monkeypatch.setattr(files_, "BATCH", batch)
+        monkeypatch.setattr(delimited, "CHUNK", batch if batch == 1 else 40 * batch)
         for number, part in enumerate(np.array_split(np.arange(len(frame)), parts)):
             write = getattr(frame.iloc[part], f"to_{kind}")
             write(tmp_path / f"{number}.{kind}", index=False)
@@ -268,7 +270,7 @@ class TestPacked:
         done = mapping.apply(path, to=tmp_path / "out.csv", key="id", progress=lambda *stage: stages.append(stage))
         assert done.rows == len(frame)
         assert (tmp_path / "out.csv").read_text() == mapping.apply(frame, key="id").to_csv(index=False)
-        assert "unpacking" in {stage for stage, _ in stages}
+        assert stages[-1] == (f"apply: {len(frame):,} rows", 1.0)
         assert sorted(os.listdir(tmp_path)) == [f"in.{ending}", "out.csv"]
 
     def test_parts_one_after_another(self, mapping, frame, tmp_path, ending):
@@ -300,12 +302,6 @@ class TestPacked:
         with pytest.raises(eh.DataError, match="is damaged and cannot be unpacked"):
             acts[act]()
         assert os.listdir(tmp_path) == [f"in.{ending}"]
-
-    def test_no_room_to_unpack(self, mapping, frame, tmp_path, ending, monkeypatch):
-        path = write_packed(tmp_path / f"in.{ending}", frame.to_csv(index=False).encode())
-        monkeypatch.setattr("evenhand.engines.files.checked", lambda *given: Path("/dev/full").write_text("x"))
-        with pytest.raises(eh.StorageError, match=r"the disk is full: .* choose another folder with EVENHAND_SPILL"):
-            mapping.audit(path)
 
 
 @pytest.mark.parametrize("place", [0.3, 0.6, 0.9, "checksum", "length"])
@@ -395,15 +391,15 @@ class TestNames:
         with pytest.raises(eh.DataError, match="differ in case alone, such as 'AGE'"):
             mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.parquet")
 
-    def test_more_columns_than_the_memory_holds(self, mapping, frame, tmp_path):
-        more = [f"column {i}" for i in range(600)]
-        (tmp_path / "in.csv").write_text(self.csv(frame.head(20), ",".join([*frame.columns, *more]), ",1" * 600))
-        few = pytest.raises(eh.DataError, match="within 64MB of memory; try memory='128MB'")
-        with eh.using(memory="64MB", threads=1), few:
-            mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv", key="id")
-        assert os.listdir(tmp_path) == ["in.csv"]
+    def test_thousands_of_columns(self, mapping, frame, tmp_path):
+        more = [f"column {i}" for i in range(6000)]
+        header, own = ",".join([*frame.columns, *more]), ",1" * 6000
+        (tmp_path / "in.csv").write_text(self.csv(frame.head(20), header, own))
         with eh.using(memory="64MB", threads=1):
+            mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv", key="id")
             assert read_file(tmp_path / "in.csv").equals(pd.read_csv(tmp_path / "in.csv"))
+        expected = self.csv(mapping.apply(frame.head(20), key="id"), header, own)
+        assert (tmp_path / "out.csv").read_text() == expected
 
 
 class TestNested:
@@ -460,8 +456,7 @@ class TestLines:
         assert (tmp_path / "out.csv").read_text() == mapping.apply(long, key="id").to_csv(index=False)
 
     def test_too_long_a_row_says_how_long_one_may_be(self, mapping, frame, tmp_path, monkeypatch):
-        for module in ("files", "unpacking"):
-            monkeypatch.setattr(f"evenhand.engines.{module}.LONGEST_RECORD", 2_000_000)
+        monkeypatch.setattr(delimited, "LONGEST_RECORD", 2_000_000)
         long = frame.head(3).astype({"note": object})
         long.loc[1, "note"] = "x" * 2_100_000
         long.to_csv(tmp_path / "in.csv", index=False)
@@ -479,7 +474,7 @@ class TestLines:
         ("size", "place", "packed"), [(70_000_000, 29, False), (70_000_000, 0, False), (33_000_000, 20, True)]
     )
     def test_a_row_over_the_limit_is_not_lost(self, mapping, frame, tmp_path, size, place, packed):
-        """DuckDB would leave out the last row if it has more than 64 MB."""
+        """Wherever it is, also the last one."""
         long, path = frame.head(30).astype({"note": object}), tmp_path / ("in.csv.gz" if packed else "in.csv")
         long.loc[place, "note"] = "x" * size
         text = long.to_csv(index=False).encode()
@@ -523,33 +518,26 @@ class TestLines:
 
     @pytest.mark.parametrize("inside", ["\n", "\r", "\r\n"], ids=repr)
     @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=repr)
-    def test_a_name_that_holds_another_line_end_is_refused(self, mapping, frame, tmp_path, end, inside):
-        """DuckDB would read no rows at all."""
+    def test_a_name_may_hold_another_line_end(self, mapping, frame, tmp_path, end, inside):
         named = frame.rename(columns={"note": f"no{inside}te"})
         (tmp_path / "in.csv").write_bytes("".join(row + end for row in self.rows(named)).encode())
-        if inside == end:
-            assert mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv").rows == len(frame)
-            return
-        with pytest.raises(eh.DataError, match=self.MIXED.format(2)):
-            mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv")
+        assert mapping.apply(tmp_path / "in.csv", to=tmp_path / "out.csv", key="id").rows == len(frame)
+        lines = "".join(row + "\n" for row in self.rows(mapping.apply(named, key="id")))
+        found = (tmp_path / "out.csv").read_bytes().decode()
+        assert found.removeprefix(found[: found.index("hired") + 6]) == lines.removeprefix(
+            lines[: lines.index("hired") + 6]
+        )
 
     @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=repr)
     def test_a_first_row_without_a_header(self, tmp_path, end):
         (tmp_path / "in.csv").write_bytes(f'1,"a\nb"{end}2,c{end}'.encode())
         format = eh.CsvFormat(names=["n", "note"])
-        if end == "\n":
-            assert read_file(tmp_path / "in.csv", format)["note"].tolist() == ["a\nb", "c"]
-            return
-        with pytest.raises(eh.DataError, match=self.MIXED.format(2)):
-            read_file(tmp_path / "in.csv", format)
+        assert read_file(tmp_path / "in.csv", format)["note"].tolist() == ["a\nb", "c"]
 
     @pytest.mark.parametrize("seed", range(100))
     def test_all_rows_are_read_or_none(self, tmp_path, seed, monkeypatch):
         rng = np.random.default_rng(seed)
-        for module in ("files", "unpacking"):
-            monkeypatch.setattr(
-                f"evenhand.engines.{module}.LONGEST_RECORD", int(rng.choice([1 << 12, 1 << 15, 1 << 20]))
-            )
+        monkeypatch.setattr(delimited, "CHUNK", int(rng.choice([1 << 6, 1 << 12, 1 << 20])))
         ends, rows = ["\n", "\r\n", "\r"], int(rng.choice([3, 40, 5_000]))
         own, share = rng.choice(ends), rng.choice([0, 1 / rows, 0.1])
         texts = ["x", "", '"p\nq"', '"p\r\nq"', '"p\rq"', '5" w', '"a""b\n"']
@@ -712,10 +700,14 @@ class TestFit:
         table = pd.DataFrame({f"c{i}": rng.choice(rng.choice(words, 3, replace=False), 4) for i in range(40)})
         table.to_csv(tmp_path / "t.csv", index=False)
         found = read_file(tmp_path / "t.csv", blanks=["?"])
-        with files_.reading(Source.of(tmp_path / "t.csv")) as (duck, source):
-            chosen = files_.typed(duck, source, source.columns, ["?"])
-            counted = duck.sql(f"SELECT {chosen} FROM {source.sql}").to_arrow_table().rename_columns(source.columns)
-        pd.testing.assert_frame_equal(found, counted.to_pandas())
+        for name in table:
+            met = Types(["?"])
+            for text in table[name]:
+                met.add([text])
+            kind = {"BIGINT": "int64", "DOUBLE": "float64"}.get(met.kind, "str")
+            # Whole numbers with gaps are real ones in pandas.
+            gaps = found[name].isna().any() and kind == "int64"
+            assert str(found[name].dtype) in (["float64"] if gaps else [kind, "object"])
 
 
 class TestAudit:

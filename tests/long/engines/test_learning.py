@@ -34,8 +34,9 @@ GIVEN = ["people.csv", "people.parquet", "people.csv.gz", "part-*.csv", "part-*.
 
 @pytest.fixture
 def small_batches(monkeypatch):
-    monkeypatch.setattr("evenhand.engines.counting.BATCH", 500)
-    monkeypatch.setattr("evenhand.engines.counting.STEP", 500)
+    monkeypatch.setattr("evenhand.engines.delimited.CHUNK", 20_000)
+    monkeypatch.setattr("evenhand.engines.files.BATCH", 500)
+    monkeypatch.setattr("evenhand.engines.files.STEP", 500)
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -156,7 +157,7 @@ class TestDistinctRows:
         assert rows.people.sum() == len(new)
         (learned,) = domain.x.variables
         whole = distinct_rows(domain, new)
-        of_kinds, of_rows = (unlike_fitted(learned, each.table, text=each.text) for each in (rows, whole))
+        of_kinds, of_rows = (unlike_fitted(learned, each.table) for each in (rows, whole))
         people = {name: rows.people[flags].sum() for name, flags in of_kinds.items()}
         assert people == {name: flags.sum() for name, flags in of_rows.items()}
         assert people["town", "rare or new word"] > 0

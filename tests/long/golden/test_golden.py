@@ -36,7 +36,7 @@ COMMANDS = {
     "sql": "sql m.mapping --dialect duckdb --table people --key counted --out query.sql",
     "verify a manifest": "verify released.csv.manifest.json",
     "report": "report m.mapping --out report.html --points 3",
-    "evidence": "evidence m.mapping --out evidence --table people.csv",
+    "report a bundle": "report m.mapping --bundle bundle --table people.csv",
     "compare": "compare m.mapping m.mapping",
 }
 # Commands that are about no problem.
@@ -47,7 +47,7 @@ ALONE = {
 }
 # What differs between runs, machines and versions.
 VOLATILE = re.compile(r"seconds|sha256|digest|bytes|version|written_at|created|time|platform|checksum")
-DIGEST = re.compile(r"[0-9a-f]{12,}")
+DIGEST = re.compile(r"\b[0-9a-f]{12,}\b")
 NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e-?\d+)?")
 RELATIVE, ABSOLUTE = 1e-5, 1e-7
 # Problems whose words differ from those of others.
@@ -60,7 +60,7 @@ CHANGING = re.compile(
 
 
 def answers(golden, folder, run, *options):
-    """The answer of every command, from a proposed problem to the evidence."""
+    """The answer of every command, from a proposed problem to the bundle."""
     (folder / "problem.toml").write_text(golden.toml)
     golden.table.to_csv(folder / "people.csv", index=False)
     golden.table.sample(frac=0.5, random_state=1).to_csv(folder / "others.csv", index=False)
@@ -84,7 +84,7 @@ def settled(value):
     if isinstance(value, list):
         return [settled(each) for each in value]
     if isinstance(value, str):
-        return "…" if DIGEST.fullmatch(value) else PLACE.sub("…", value)
+        return DIGEST.sub("…", PLACE.sub("…", value))
     return float(f"{value:.9g}") if isinstance(value, float) else value
 
 

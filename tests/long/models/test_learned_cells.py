@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from reports import document_of
 from sklearn.ensemble import HistGradientBoostingClassifier
 from wide import random_wide_problem, wide_frame, wide_problem
 
@@ -165,11 +166,11 @@ def test_the_table_speaks_in_words(mapping):
 
 def test_what_is_said_of_cells(mapping):
     assert any("apply mode changes nothing" in note for note in mapping.audit().sentences("caveats"))
-    summary = eh.report_on(mapping, trace=False, hide_below=0).summary
-    assert len(summary["learned_cells"]["rows"]) == len(mapping.cells)
-    hidden = eh.report_on(mapping, trace=False, hide_below=100).summary["learned_cells"]
-    assert hidden["cells_hidden"] > 0
-    assert all(min(row["people"]) >= 100 for row in hidden["rows"])
+    summary = document_of(mapping, hide_below=0)["asked"]["cells"]
+    assert len(summary["learned_cells"]) == len(mapping.cells)
+    hidden = document_of(mapping, hide_below=100)["asked"]["cells"]
+    assert hidden["hidden"] > 0
+    assert all(min(row["people_by_group"]) >= 100 for row in hidden["learned_cells"])
 
 
 def test_a_column_that_changes_its_kind_is_refused(mapping, frame):

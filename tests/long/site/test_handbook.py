@@ -41,7 +41,7 @@ def commands_of(page):
     return [each for each in programs(text_of(page)) if each.language == "console"]
 
 
-def stage_evidence(folder):
+def stage_bundle(folder):
     data = eh.datasets.load("compas")
     mapping = shared_fit(data.problem, data.frame)
     mapping.save(folder / "m.mapping")
@@ -66,7 +66,7 @@ def stage_proof(folder):
 
 
 STAGED = {
-    Path("docs/how-to/evidence.md"): stage_evidence,
+    Path("docs/how-to/hand-over.md"): stage_bundle,
     Path("docs/how-to/compare-versions.md"): stage_versions,
     Path("docs/reference/proof-file.md"): stage_proof,
 }

@@ -16,7 +16,7 @@ from evenhand import check
 from evenhand.arrays import Numbers, positions, quotient, sums
 from evenhand.data import FEW_PEOPLE
 from evenhand.data.counts import Counts
-from evenhand.engines import Opened, opened
+from evenhand.engines import opened, read_as
 from evenhand.errors import DataError
 from evenhand.findings.naming import group_levels, group_names, long_name
 from evenhand.findings.theory.rates import by_group_and_outcome, people_notes, share
@@ -214,7 +214,8 @@ def holdout(
     """
     confidence, seed = share("confidence", confidence), check.seed("seed", seed)
     releases = (mode or train_mode(counts, kernel)).with_missing(missing).with_unseen(unseen)
-    drawn = _drawn(replace(counts, domain=domain_with(counts.domain, missing)), releases, opened(rows, format), seed)
+    given = opened(rows, format, columns=read_as(counts.domain.variables))
+    drawn = _drawn(replace(counts, domain=domain_with(counts.domain, missing)), releases, given, seed)
     trials = drawn.number.sum(axis=1, keepdims=True)
     low, high = clopper_pearson(drawn.number, trials, _each(drawn.number.shape, confidence))
     people = np.broadcast_to(trials, drawn.number.shape)
@@ -255,17 +256,17 @@ def _each(shape: tuple[int, ...], confidence: float) -> float:
     return 1 - (1 - confidence) / (groups * (1 if outcomes == 2 else outcomes))
 
 
-def _drawn(counts: Counts, mode: Transformer, people: Opened, seed: int) -> _Drawn:
-    table, domain = people.table, counts.domain
-    (d, new_d), (y, new_y) = (cells(axis, table, text=people.text) for axis in (domain.d, domain.y))
+def _drawn(counts: Counts, mode: Transformer, table: Frame, seed: int) -> _Drawn:
+    domain = counts.domain
+    (d, new_d), (y, new_y) = (cells(axis, table) for axis in (domain.d, domain.y))
     if new_y.any():
-        first = first_unseen([domain.y], table, text=people.text)
+        first = first_unseen([domain.y], table)
         raise DataError(f"the hold-out has an outcome that the fitted table has not: {first}")
     grouped, group = positions(counts.groups.cells, d)
     grouped &= ~new_d
     if not grouped.any():
         raise DataError("no row of the hold-out belongs to a group of the fitted table")
-    located = locate(mode, table, text=people.text)
+    located = locate(mode, table)
     _, drawn = domain.split_xy(mode.kernel.pick(located.rows, seeded_draws(seed, len(d), "release")))
     outcome = np.where(located.known, drawn, y)
     own = np.eye(domain.y.size)[y]
