@@ -201,3 +201,12 @@ def test_counts_alone_of_learned_cells_are_not_cross_validated():
     assert mapping.suppression.learner == ""
     assert mapping.certificate.status == "optimal"
     assert "no model was cross-validated" in str(mapping.suppression)
+
+
+def test_an_audit_tells_the_certified_rates_of_a_model_without_the_group():
+    mapping = exactly(stated())
+    audit = mapping.audit()
+    found = audit.scores["not_seeing_protected"].to_numpy().reshape(3, 2)
+    assert found == pytest.approx(scored_rates(mapping.counts, mapping.kernel))
+    assert "unaware" in [section.key for section in audit.sections]
+    assert any("bounds cover a model that sees" in words for words in audit.sentences("caveats"))

@@ -32,6 +32,7 @@ from evenhand.findings.new_people import (
 )
 from evenhand.findings.released import by_counts, by_manifest
 from evenhand.findings.theory.rates import share
+from evenhand.findings.unaware import unaware_rates
 from evenhand.kernel.achieved import achieved
 from evenhand.kernel.strangers import Policy
 from evenhand.mapping import Mapping, Path
@@ -87,6 +88,8 @@ def audit(
         covered, new = fitted_coverage(mapping.counts), mapping.new_cells
         more = () if new is None else (new,)
         scores = _scores(mapping, mapping.counts, "typical")
+        if mapping.suppression is not None:
+            scores = scores[0], unaware_rates(mapping.counts, mapping.kernel)
         fitted = mapping.problem, mapping.counts, mapping.kernel, mapping.achieved
         found = findings.audit(*fitted, covered, scores, more=more)
         return found if mapping.suppression is None else replace(found, sections=_with_unaware(mapping, found.sections))
