@@ -293,6 +293,27 @@ def replace_file(path: str | os.PathLike[str], content: bytes, *, always: bool =
         Path(temporary).write_bytes(content)
 
 
+@dataclass(frozen=True)
+class Checksum:
+    """The SHA-256 of a file that was read or written to its end, and its size and time then."""
+
+    sha256: str
+    state: tuple[int, int]
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str], sha256: str) -> Checksum:
+        return cls(sha256, _state(path))
+
+    def holds(self, path: str | os.PathLike[str]) -> bool:
+        """Whether nothing was written to the file since."""
+        return self.state == _state(path)
+
+
+def _state(path: str | os.PathLike[str]) -> tuple[int, int]:
+    found = os.stat(path)
+    return found.st_size, found.st_mtime_ns
+
+
 def sha256_of(path: str | os.PathLike[str], tell: Callable[[float], None] | None = None) -> str:
     """Return the SHA-256 of a file's bytes, which are read piece by piece; ``tell`` hears which share is done."""
     found, done, piece = hashlib.sha256(), 0, memoryview(bytearray(PIECE))

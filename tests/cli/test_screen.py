@@ -67,8 +67,6 @@ def shown(monkeypatch):
 def test_every_way_to_show_a_word(shown, word):
     ways = (
         lambda: screen.heading(word),
-        lambda: screen.bullets([word]),
-        lambda: screen.written(Path(f"x{word}"), word),
         lambda: screen.following(("fit", word)),
         lambda: screen.note(word),
         lambda: screen.complain(word),

@@ -13,11 +13,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
 
-from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from rich.text import Text
 
 from evenhand.render.terminal import Terminal
@@ -62,12 +59,6 @@ class LogLines(logging.Handler):
         complaints.print(self.format(record), soft_wrap=True)
 
 
-def written(path: Path, what: str) -> None:
-    """Say that a file was written, and what it is."""
-    console.print(Padding(styled((str(path), "bold")), (0, 2)))
-    console.print(Padding(what, (0, 6)))
-
-
 def following(*commands: Iterable[object]) -> None:
     """Name the commands that usually come next, each on one line, however long, so that it can be copied."""
     heading("Next")
@@ -86,17 +77,6 @@ def command(*words: object) -> str:
     return shlex.join(["evenhand", *map(str, words)])
 
 
-def bullets(lines: Iterable[str]) -> None:
-    """Print lines as a list."""
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column()
-    # Letters that are two cells wide may leave a word a cell too long for its line: no part of it is left out.
-    grid.add_column(overflow="fold")
-    for line in lines:
-        grid.add_row("•", line)
-    console.print(Padding(grid, (0, 2)))
-
-
 def rule(title: str) -> None:
     """Print a title across the terminal."""
     console.rule(styled((title, "bold")))
@@ -106,16 +86,6 @@ def heading(text: str) -> None:
     """Print a heading."""
     console.print()
     console.print(text, style="bold")
-
-
-def table_of(*columns: str, right: tuple[int, ...] = ()) -> Table:
-    """Return an empty table with these columns; those listed in ``right`` are aligned to the right."""
-    table = Table(box=None, header_style="cyan", padding=(0, 2, 0, 0))
-    aligned = {index % len(columns) for index in right}
-    for index, name in enumerate(columns):
-        # A name that is too long goes on in the next line; cut off, it could be another one.
-        table.add_column(name, justify="right" if index in aligned else "left", overflow="fold")
-    return table
 
 
 @contextmanager

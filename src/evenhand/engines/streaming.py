@@ -8,6 +8,7 @@ complete.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from evenhand import check
 from evenhand.arrays import Cells, Numbers
 from evenhand.data.weighting import Weighting
 from evenhand.engines.changes import check_changes, listing
+from evenhand.engines.delimited import See
 from evenhand.engines.duck import in_words_of
 from evenhand.engines.files import PARQUET, Batch, Columns, Reader, Source, is_parquet, reading, refuse_alike
 from evenhand.engines.marking import Marking
@@ -27,7 +29,7 @@ from evenhand.engines.typed import read_as
 from evenhand.engines.weights import Weights
 from evenhand.engines.writing import Hashed, Layout, sink_of
 from evenhand.errors import DataError, Option, SpecError, StorageError
-from evenhand.files import replacing, together
+from evenhand.files import Checksum, replacing, together
 from evenhand.render.finding import Finding
 from evenhand.render.section import Section
 from evenhand.resources import Progress, current, silent, words
@@ -90,6 +92,7 @@ class Written(Tally, Finding):
     read: Read | None = None
     changes: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    checksums: Mapping[str, Checksum] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
 
     def __repr__(self) -> str:
@@ -115,6 +118,8 @@ class Expanded(Finding):
         The files that were read.
     options : mapping
         With which options.
+    checksums : mapping
+        Those of files that were hashed on the way.
     """
 
     rows: int
@@ -126,6 +131,7 @@ class Expanded(Finding):
     path: str
     read: Read
     options: Mapping[str, Any] = field(default_factory=dict)
+    checksums: Mapping[str, Checksum] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
 
     def __repr__(self) -> str:
@@ -148,7 +154,8 @@ Making = Callable[[Batch], Iterator[Made]]
 class Pass:
     """One pass from file to file: what is read and how it is called, what is written where, and who is told.
 
-    ``straight`` is there where Arrow reads and writes; what is ``gathered`` is read as a whole.
+    ``straight`` is there where Arrow reads and writes; what is ``gathered`` is read as a whole. ``hashes`` are those of
+    files that were read or written to their end, where a manifest asks for them.
     """
 
     layout: Layout
@@ -156,6 +163,7 @@ class Pass:
     target: str
     straight: Straight | None = None
     gathered: bool = False
+    hashes: dict[str, Any] = field(default_factory=dict)
 
     @property
     def source(self) -> Source:
@@ -173,7 +181,7 @@ class Pass:
 
     def _written(self, name: str, begin: Callable[[Reader], Making], reader: Reader, temporary: str) -> Tally:
         try:
-            with Hashed(temporary) as file:
+            with Hashed(temporary, wanted=self.hashed) as file:
                 sink = sink_of(self.layout, reader, self.straight, file, self.target)
                 making, tally = begin(reader), None
                 for batch in self.batches(reader, name):
@@ -186,16 +194,35 @@ class Pass:
                 # One of DuckDB's, through Arrow.
                 raise
             raise StorageError(f"cannot write {self.target!r}: {in_words_of(error)}") from None
+        if file.sha256 is not None:
+            self.hashes[self.target] = Checksum.of(temporary, file.sha256)
         tally = tally or Tally()
         reader.progress(f"{name}: {tally.rows:,} rows", 1.0)
         return tally
+
+    @property
+    def hashed(self) -> bool:
+        return self.layout.marking.options["manifest"] is not None
+
+    @property
+    def checksums(self) -> dict[str, Checksum]:
+        """The checksums of files that were hashed on the way."""
+        return {
+            path: each if isinstance(each, Checksum) else Checksum.of(path, each.hexdigest())
+            for path, each in self.hashes.items()
+        }
+
+    def _see(self, path: str) -> See:
+        """Hash the bytes of a file that is read."""
+        digest = self.hashes[path] = hashlib.sha256()
+        return lambda content: digest.update(content)
 
     def batches(self, reader: Reader, what: str, *, whole: bool = True) -> Iterator[Batch]:
         """Read batches; with whole rows, where Arrow writes them."""
         if self.gathered:
             return reader.gathered(self.columns, what)
         if self.straight is None:
-            return reader.batches(self.columns, what)
+            return reader.batches(self.columns, what, see=self._see if self.hashed and whole else None)
         return reader.batches(self.columns, what, whole=whole, straight=self.straight.batches)
 
 
@@ -242,7 +269,8 @@ def transform_file(
         report_unseen(mode, tally, how.unseen)
         report_unlike(mode, tally)
     report_balance(mode, tally, how)
-    return Written(**vars(tally), path=work.target, read=Read.of(work.source), changes=listed)
+    read, sums = Read.of(work.source), work.checksums
+    return Written(**vars(tally), path=work.target, read=read, changes=listed, checksums=sums)
 
 
 def _pass(
@@ -334,7 +362,7 @@ def expand_file(
         tally = work.run("expand", lambda reader: found.make, temporary, progress or silent)
         found.finish(tally)
     counted = tally.rows, found.results, found.total, tally.unseen, tally.typical, tally.missing
-    return Expanded(*counted, work.target, Read.of(work.source))
+    return Expanded(*counted, work.target, Read.of(work.source), checksums=work.checksums)
 
 
 class _Unfolding:
@@ -411,7 +439,7 @@ def split_file(
 
     with replacing(work.target) as temporary:
         tally = work.run(mode.name, lambda reader: make, temporary, progress or silent)
-    return Written(**vars(tally), path=work.target, read=Read.of(work.source))
+    return Written(**vars(tally), path=work.target, read=Read.of(work.source), checksums=work.checksums)
 
 
 def _refuse_large(source: Source) -> None:

@@ -126,7 +126,7 @@ class Hashed(io.RawIOBase):
     """A file that is written from its first byte to its last, and its checksum if that is wanted."""
 
     def __init__(self, path: str, *, wanted: bool = False) -> None:
-        self.path, self._digest = path, hashlib.sha256() if wanted else None
+        self.path, self._digest, self._size = path, hashlib.sha256() if wanted else None, 0
         self._file: BinaryIO = open(path, "wb")  # noqa: SIM115
 
     def writable(self) -> bool:
@@ -135,15 +135,18 @@ class Hashed(io.RawIOBase):
     def write(self, content: Any) -> int:
         if self._digest is not None:
             self._digest.update(content)
-        return self._file.write(content)
+        written = self._file.write(content)
+        self._size += written
+        return written
 
     def close(self) -> None:
         self._file.close()
         super().close()
 
     @property
-    def checksum(self) -> str | None:
-        return None if self._digest is None else self._digest.hexdigest()
+    def sha256(self) -> str | None:
+        """The checksum; None where it is not wanted, or others wrote the file."""
+        return None if self._digest is None or not self._size else self._digest.hexdigest()
 
 
 class Spliced:

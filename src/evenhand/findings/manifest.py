@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand import check
 from evenhand.errors import SpecError, StorageError, VerificationError
-from evenhand.files import current_place, existing, replace_file, sha256_of, text_of
+from evenhand.files import Checksum, current_place, existing, replace_file, sha256_of, text_of
 from evenhand.findings.document import plain, signed
 from evenhand.render.finding import Finding
 from evenhand.render.section import Fact, Kind, Note, Section, Table
@@ -72,10 +72,17 @@ class FileRecord:
     size: int
 
     @classmethod
-    def of(cls, path: str | os.PathLike[str], folder: str, tell: Callable[[float], None] | None = None) -> FileRecord:
-        """Read a file, piece by piece, and return what it is; ``tell`` hears which share is done."""
+    def of(
+        cls,
+        path: str | os.PathLike[str],
+        folder: str,
+        tell: Callable[[float], None] | None = None,
+        known: Checksum | None = None,
+    ) -> FileRecord:
+        """Read a file, piece by piece, unless its checksum is known; ``tell`` hears which share is done."""
         now = current_place(path)
-        return cls(seen_from(folder, os.fspath(path)), sha256_of(now, tell), os.stat(now).st_size)
+        sha256 = known.sha256 if known is not None and known.holds(now) else sha256_of(now, tell)
+        return cls(seen_from(folder, os.fspath(path)), sha256, os.stat(now).st_size)
 
     def path(self, folder: str) -> str:
         """Return where it is, as seen from a folder."""

@@ -179,7 +179,10 @@ def assembled(
     folder = folder_of(done.path)
 
     def record(path: str) -> FileRecord:
-        return FileRecord.of(path, folder, lambda share: tell(f"hashing {os.path.basename(path)}", share))
+        def hashing(share: float) -> None:
+            tell(f"hashing {os.path.basename(path)}", share)
+
+        return FileRecord.of(path, folder, hashing, done.checksums.get(path))
 
     *inputs, own, output = map(record, (*done.read.paths, os.fspath(source), done.path))
     if done.read.state != tuple((each.st_size, each.st_mtime_ns) for each in map(os.stat, done.read.paths)):
