@@ -90,7 +90,7 @@ def _corrected(
     known = counts.propensities
     assert known is not None
     for attempt in range(1, CORRECTIONS + 1):
-        if last.settled or not best.excess:
+        if last.settled:
             break
         clock.check()
         share = (LAST_SHARE - FIRST_SHARE) / CORRECTIONS
@@ -124,8 +124,6 @@ def _tried(mapping: Mapping, people: People) -> Trial | None:
     off = replace(counts, propensities=replace(known, shift=np.clip(judged - rates, -1, 1)))
     bounded = [part for part in all_comparisons(mapping.problem, off) if part.scored]
     excess = max((parity_achieved(part, off, mapping.kernel).violation for part in bounded), default=0.0)
-    # Of mappings that keep the bounds the least corrected is the best.
-    excess = max(excess, 0.0)
     settled = bool(np.all(np.abs(judged - rates - known.shift) <= errors))
     return Trial(mapping, made - rates, judged, errors, excess, settled)
 
