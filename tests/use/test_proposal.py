@@ -1043,3 +1043,21 @@ def test_without_a_favourable_outcome_both_directions_are_listed_by_group():
     towards = proposed(people(), protected=["sex"], outcome="hired", features=["skill"], favourable=1)
     assert towards.direction.only
     assert towards.outcomes == ()
+
+
+def test_a_model_that_may_not_see_the_group_is_covered_where_records_stay():
+    rng = np.random.default_rng(0)
+    d = rng.integers(0, 2, 1200)
+    a = rng.normal(d, 1)
+    y = (rng.random(1200) < 1 / (1 + np.exp(-a - 0.3 * d))).astype(int)
+    frame = pd.DataFrame({"d": d, "a": a.round(2), "y": y})
+    found = eh.propose(frame, protected=["d"], outcome="y", sees_protected=False)
+    assert found.problem.suppress_protected is True
+    assert found.problem.suppression.scored
+    assert found.problem.cells is not None
+    assert "confidence" not in found.toml
+    assert "its mean scores are bounded" in found.toml
+    assert eh.fit(found.problem, frame).achieved.parity[1].violation <= 1e-9
+    assert eh.propose(frame, protected=["d"], outcome="y").problem.suppress_protected is None
+    with pytest.raises(eh.SpecError, match="where records stay"):
+        eh.propose(frame, protected=["d"], outcome="y", cells="levels", sees_protected=False)

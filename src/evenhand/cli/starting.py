@@ -26,6 +26,13 @@ if TYPE_CHECKING:
     from evenhand.use.proposal import Proposal
 
 
+class YesNo(StrEnum):
+    """An answer."""
+
+    yes = "yes"
+    no = "no"
+
+
 class CellsWay(StrEnum):
     """What cells are."""
 
@@ -54,6 +61,13 @@ def init(
             help="The outcome that is good for a person; people are moved towards it only, where bounds can be met so.",
         ),
     ] = None,
+    model_sees_protected: Annotated[
+        YesNo,
+        typer.Option(
+            help="yes: the model will see the protected columns, and bounds on the table's rates cover it. no: it will "
+            "not (often the law), and its mean scores are bounded too; records stay.",
+        ),
+    ] = YesNo.yes,
     weights: WeightsOption = None,
     frequencies: FrequenciesOption = None,
     delimiter: Annotated[str, typer.Option(help="What stands between two fields.")] = ",",
@@ -87,7 +101,7 @@ def init(
                 return proposed(
                     table, protected=words("--protected", protected) or [], outcome=outcome,
                     features=words("--features", features), cells=None if cells is None else cells.value,
-                    favourable=favourable, weighting=weighting,
+                    favourable=favourable, weighting=weighting, sees_protected=model_sees_protected is YesNo.yes,
                     missing_values=words("--missing-values", missing_values),
                     csv=csv, source=str(table), target=str(out), progress=report,
                 )  # fmt: skip

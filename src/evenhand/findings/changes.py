@@ -18,7 +18,6 @@ from evenhand.data.weighting import Unit
 from evenhand.findings.discretion import Discretion
 from evenhand.findings.document import Row
 from evenhand.findings.naming import (
-    JOINT,
     Where,
     cell_levels,
     group_levels,
@@ -31,6 +30,7 @@ from evenhand.findings.naming import (
 )
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
+from evenhand.render.numbers import JOINT
 from evenhand.render.section import Note
 
 LEAST_SHARE = 5e-5

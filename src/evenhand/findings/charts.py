@@ -29,10 +29,11 @@ from evenhand.findings.changes import (
 from evenhand.findings.discretion import Discretion
 from evenhand.findings.document import Row
 from evenhand.findings.extent import MOST_ACROSS, MOST_DOWN, MOST_LINES, foremost, groups_drawn, outcomes_drawn, totals
-from evenhand.findings.naming import JOINT, Where, long_name, matching, short_name, shown_levels
+from evenhand.findings.naming import Where, long_name, matching, short_name, shown_levels
 from evenhand.findings.rates import Features, cohort_axis, cohorts, outcome_code, rates, shown_outcomes
 from evenhand.kernel import Kernel
 from evenhand.kernel.achieved import Achieved
+from evenhand.render.numbers import JOINT
 from evenhand.render.section import Chart, Column, Line, Note, Table
 from evenhand.spec import Problem
 from evenhand.spec.agreement import favourable_code

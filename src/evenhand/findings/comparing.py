@@ -39,7 +39,7 @@ def differences(a: Problem, b: Problem) -> list[tuple[str, str | None, str | Non
     >>> import evenhand as eh
     >>> problem = eh.datasets.load("compas").problem
     >>> differences(problem, replace(problem, parity=[eh.PairwiseParity(0.05)], blind=True))
-    [('blind', 'false', 'true'), ('parity[0].bound', '0.1', '0.05')]
+    [('parity[0].bound', '0.1', '0.05'), ('blind', 'false', 'true')]
     """
     first, second = (dict(_flat(tomllib.loads(problem.to_toml()))) for problem in (a, b))
     return [(at, first.get(at), second.get(at)) for at in {**first, **second} if first.get(at) != second.get(at)]

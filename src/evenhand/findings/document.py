@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from evenhand.render.document import Json, plain
+from evenhand.render.document import plain
 from evenhand.render.numbers import NONE
 
-__all__ = ["NONE", "Json", "Row", "installed", "plain", "ranged", "signed", "written"]
+__all__ = ["Row", "installed", "plain", "ranged", "signed", "written"]
 
 Row = dict[str, Any]
 """A row of a table, by its columns."""

@@ -11,10 +11,8 @@ from evenhand.arrays import Cells, Flags
 from evenhand.data.counts import Counts
 from evenhand.data.domain import Domain, in_words
 from evenhand.errors import SpecError, did_you_mean
+from evenhand.render.numbers import JOINT
 from evenhand.spec import Charge
-
-JOINT = " · "
-"""Between the levels of one cell, where a heading names the columns."""
 
 EVERYBODY = "everybody"
 

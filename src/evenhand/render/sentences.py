@@ -109,6 +109,7 @@ SENTENCES: dict[str, str] = {
         "{confidence:g} that these bounds hold in the population that the table is a sample of, all at once"
     ),
     "asked.suppressed": ("readers who may not see the protected columns: ŷ is drawn given x̂ alone, from {source}"),
+    "asked.scored": "models that do not see {protected: × }, too: each bound also holds for their mean scores (eq. 9)",
     "asked.own_conditional": "the table's own p(y|x)",
     "asked.given_conditional": "the p(y|x) of a given model",
     "asked.alternating": "a p(ŷ|x̂) found by alternating minimization",

@@ -47,6 +47,8 @@ def _facts(problem: Problem) -> Iterator[Fact]:
     yield Fact("constraints", tuple(_constraints(problem)))
     if problem.confidence is not None:
         yield Fact("confidence", Note("asked.confidence", {"confidence": problem.confidence}))
+    if problem.suppression.scored:
+        yield Fact("for_whom", Note("asked.scored", {"protected": list(problem.protected)}))
     if (source := problem.suppression.source) is not None:
         yield Fact("for_whom", Note("asked.suppressed", {"source": source}))
     if problem.blind:

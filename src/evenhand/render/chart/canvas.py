@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 
 from evenhand.render.markup import Markup, element, joined
+from evenhand.render.numbers import JOINT
 from evenhand.text import printable
 
 SIZE = 12.0
@@ -28,8 +29,8 @@ MIDDLE = 0.36
 
 NARROW, SLIM, BROAD, BROADEST = "ijlI|.,:;'!` ", 'frt()[]{}/\\-"·', "mwMW@%—…", "→▲▼"
 OPERATORS = "=+<>~^#&"
-JOINT, PARTED = " · ", "\x1f"
-"""Between the parts of a name, where a line is broken first."""
+PARTED = "\x1f"
+"""Where a line is broken first: after what stands between the parts of a name."""
 
 
 def width_of(text: str, size: float = SIZE) -> float:

@@ -18,7 +18,7 @@ from evenhand.render.chart.axes import (
     write_axis_title,
     write_names_above,
 )
-from evenhand.render.chart.canvas import JOINT, LEADING, SIZE, Canvas, widest, wrap, write_heading
+from evenhand.render.chart.canvas import LEADING, SIZE, Canvas, widest, wrap, write_heading
 from evenhand.render.chart.contents import (
     Row,
     axis_title,
@@ -32,7 +32,7 @@ from evenhand.render.chart.contents import (
     words_of,
 )
 from evenhand.render.chart.style import CURVES, TWO_FROM
-from evenhand.render.numbers import tick, written
+from evenhand.render.numbers import JOINT, tick, written
 from evenhand.render.section import Chart
 from evenhand.render.sentences import caption, heading
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 
 from evenhand.render.chart.axes import SMALL
-from evenhand.render.chart.canvas import GAP, JOINT, LEADING, MIDDLE, Canvas, widest, width_of, wrap, write_heading
+from evenhand.render.chart.canvas import GAP, LEADING, MIDDLE, Canvas, widest, width_of, wrap, write_heading
 from evenhand.render.chart.contents import Row, axis_title, columns_of, number_of, panels_of, tone_of, words_of
 from evenhand.render.chart.style import TWO_FROM
-from evenhand.render.numbers import NONE, compact
+from evenhand.render.numbers import JOINT, NONE, compact
 from evenhand.render.section import Chart
 
 LARGEST_CELL, CELL_HEIGHT = 60.0, 22.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evenhand.render.chart.axes import draw_axis, most_ticks, scaled, write_names_above
-from evenhand.render.chart.canvas import GAP, JOINT, LEADING, SIZE, Canvas, widest, wrap
+from evenhand.render.chart.canvas import GAP, LEADING, SIZE, Canvas, widest, wrap
 from evenhand.render.chart.contents import Row, axis_title, band_of, columns_of, number_of, sign_of, tone_of, words_of
-from evenhand.render.numbers import written
+from evenhand.render.numbers import JOINT, written
 from evenhand.render.section import Chart, Line
 
 LABEL_SHARE, LEAST_PLOT = 0.33, 0.44

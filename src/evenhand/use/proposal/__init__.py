@@ -110,6 +110,7 @@ def propose(
     features: Sequence[str] | None = None,
     cells: Ways | None = None,
     favourable: Any = None,
+    sees_protected: bool = True,
     weights: str | None = None,
     frequencies: str | None = None,
     missing_values: Sequence[str] | None = None,
@@ -139,6 +140,9 @@ def propose(
     favourable : value, optional
         The outcome that is good for a person: people then move towards it only, if the bound can be met that way. If
         not, and many would lose it, a distance by which clearly fewer do is proposed where there is one.
+    sees_protected : bool
+        Whether the model that learns from the release may see the protected columns. If not, cells are leaves, records
+        stay, and the problem says ``suppress_protected=True``.
     weights, frequencies : str, optional
         A column of survey weights, or of numbers of people, by which everything is counted.
     missing_values : sequence of str, optional
@@ -180,6 +184,7 @@ def propose(
         features=None if features is None else check.columns("features", features),
         cells=cells,
         favourable=None if favourable is None else check.level("favourable", favourable),
+        sees_protected=check.flag("sees_protected", sees_protected),
         weighting=Weighting.of(weights, frequencies),
         missing_values=missing_values,
         csv=csv,
@@ -196,6 +201,7 @@ def proposed(
     features: Sequence[str] | None = None,
     cells: Ways | None = None,
     favourable: Any = None,
+    sees_protected: bool = True,
     weighting: Weighting | None = None,
     missing_values: Collection[str] | None = None,
     csv: CsvFormat | None = None,
@@ -210,6 +216,13 @@ def proposed(
     column = None if weighting is None else weighting.column
     _check_roles(protected, outcome, features, column)
     check.one_of("cells", cells, (*WAYS, None))
+    if not sees_protected:
+        if cells == "levels":
+            raise SpecError(
+                "a model that does not see the protected columns is covered where records stay; leave out cells, or "
+                "write leaves"
+            )
+        cells = "leaves"
     report = progress or silent
     report("reading", 0.0)
     looked = None
@@ -224,7 +237,9 @@ def proposed(
         _note_counts(found, {*protected, outcome, *(features or ())})
     odd = ((), ()) if looked is None else (looked.source.shared, looked.source.unnamed)
     report("choosing features and levels", 0.3)
-    drafted = draft(found, protected, outcome, features, favourable, *odd, cells)
+    drafted = replace(
+        draft(found, protected, outcome, features, favourable, *odd, cells), sees_protected=sees_protected
+    )
     used = {column.name for column in drafted.used}
     tokens = tuple(dict.fromkeys(t for column in found.columns if column.name in used for t in column.tokens))
 

@@ -112,6 +112,7 @@ class Draft:
     after: tuple[str, ...] = ()
     tried: Tried | None = None
     cells: Leaves | None = None
+    sees_protected: bool = True
 
     @property
     def used(self) -> tuple[Levelled, ...]:

@@ -121,10 +121,18 @@ def _columns(draft: Draft, direction: Direction, weighting: Weighting | None) ->
     if weighting is not None:
         counted = "For how many people a row stands." if weighting.repeats else "A survey weight: a row is one person."
         yield _block("", {weighting.option: weighting.column}, counted)
+    if not draft.sees_protected:
+        yield _block(
+            "",
+            {"suppress_protected": True},
+            "The model may not see the protected columns: its mean scores are bounded beside the table's own rates.",
+        )
     if direction.favourable is not None:
         yield _block("", {"favourable": direction.favourable}, "The outcome that is good for a person.")
+    # Of mean scores no margins are known.
     population = "Remove the # to require the bounds in the population, too (docs/how-to/confidence.md)."
-    yield _block("", {}, population, "confidence = 0.95")
+    if draft.sees_protected:
+        yield _block("", {}, population, "confidence = 0.95")
 
 
 def why(column: Levelled) -> str:
