@@ -20,7 +20,8 @@ Row = dict[str, Any]
 
 def named(chart: Chart) -> str:
     """Return the title of a chart."""
-    return str(chart.fields.get("title") or caption(chart.key, chart.fields))
+    written = chart.fields.get("title") or caption(chart.key, chart.fields)
+    return str(written or heading(chart.key.removeprefix("chart.")))
 
 
 def described(chart: Chart) -> str:
