@@ -153,7 +153,8 @@ def test_a_missing_package(folder):
     hidden = folder / "hidden"
     hidden.mkdir()
     (hidden / "duckdb.py").write_text("raise ImportError('hidden')")
-    result = evenhand("fit", "fine.toml", "people.csv", cwd=folder, PYTHONPATH=str(hidden))
+    small_frame().to_parquet(folder / "people.parquet")
+    result = evenhand("fit", "fine.toml", "people.parquet", cwd=folder, PYTHONPATH=str(hidden))
     complained(result, "pip install 'evenhand[files]'", code=Exit.EXTRA)
 
 

@@ -779,7 +779,7 @@ class TestRealised:
         assert found.rates.query("hired == 1").set_index("sex")["rate"].to_dict() == pytest.approx(drawn.to_dict())
         worst = max(drawn.max() / drawn.min(), (1 - drawn.min()) / (1 - drawn.max())) - 1
         assert found.bounds["achieved"].max() == pytest.approx(worst)
-        assert f"ratio {1 + worst:.4f}, at most 1.1000 allowed" in found.words[0]
+        assert f"ratio {1 + worst:.4f}, at most 1.1000 allowed" in " ".join(found.sentences())
         assert found.verdict.kept == (worst <= 0.1)
 
 

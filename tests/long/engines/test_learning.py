@@ -148,7 +148,7 @@ class TestDistinctRows:
     def test_what_a_release_realised(self, folder, new, given):
         found, expected = (mapping().realised(table) for table in (folder / given, new))
         pd.testing.assert_frame_equal(found.rates, expected.rates)
-        assert found.words == expected.words
+        assert found.sentences() == expected.sentences()
 
     def test_a_row_for_each_kind(self, folder, new, given):
         domain = mapping().counts.domain
