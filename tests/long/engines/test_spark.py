@@ -158,7 +158,7 @@ def test_what_works_on_a_spark_dataframe_works_as_in_memory(spark):
     assert eh.diagnose(problem(), given).feasible
     traced = eh.frontier(problem(), given, bounds=[5.0]).frame
     assert traced.equals(eh.frontier(problem(), frame, bounds=[5.0]).frame)
-    assert mapping().realised(given).words == mapping().realised(frame).words
+    assert mapping().realised(given).sentences() == mapping().realised(frame).sentences()
 
 
 @pytest.mark.parametrize(
