@@ -419,6 +419,7 @@ VALID: dict[str, Callable[[World], Call]] = {
             "features": ["age"],
             "cells": "levels",
             "favourable": 1,
+            "sees_protected": True,
             "weights": "w",
             "frequencies": None,
             "missing_values": ["?"],

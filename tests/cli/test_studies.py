@@ -134,8 +134,8 @@ cli.main()
 SLOW = """
 import sys, time
 from evenhand import cli
-from evenhand.engines import streaming
-whole, streaming.BATCH = streaming.transform_piece, 20
+from evenhand.engines import delimited, files, streaming
+whole, files.BATCH, delimited.CHUNK = streaming.transform_piece, 20, 200
 streaming.transform_piece = lambda *arguments, **rest: time.sleep(0.3) or whole(*arguments, **rest)
 sys.argv = ["evenhand", "apply", "fine.mapping", "people.csv", "--out", "new.csv"]
 cli.main()

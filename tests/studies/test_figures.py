@@ -85,7 +85,8 @@ def test_reproduce_draws_into_a_folder_and_spares_what_is_there(tmp_path, monkey
     assert result.exit_code == 0, result.output
     names = ["figure-2.html", "figure-2.png", "figure-2.svg"]
     assert sorted(p.name for p in folder.iterdir()) == names
-    assert sorted(json.loads(result.stdout)["figures"]) == [str(folder / name) for name in names]
+    said = " ".join(note["text"] for note in json.loads(result.stdout)["written"]["notes"])
+    assert all(str(folder / name) in said for name in names)
     (folder / "figure-2.svg").write_text("mine")
     refused = CliRunner().invoke(app, arguments)
     assert "exists already" in str(refused.exception)

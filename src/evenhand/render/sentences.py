@@ -1578,7 +1578,7 @@ def paragraph(notes: Iterable[Note]) -> str:
 
     Examples
     --------
-    >>> paragraph([Note("verdict.nothing"), Note("verdict.worst", {"worst": "60% against 40%"})])[-50:]
+    >>> paragraph([Note("verdict.nothing"), Note("verdict.worst", {"worst": "60% against 40%"})])[-49:]
     'the people of this table. Worst: 60% against 40%.'
     """
     return " ".join(f"{text[:1].upper()}{text[1:].removesuffix('.')}." for text in map(sentence, notes))

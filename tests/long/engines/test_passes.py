@@ -34,7 +34,7 @@ def run(*arguments):
 # Once with a small file, so that everything is imported.
 for name in ("small.csv", "large.csv"):
     before = read()
-    run({command}, *({more}), "--force", "--json")
+    run({command}, *({more}), "--json")
 print("passes", (read() - before) / os.path.getsize("large.csv"))
 """
 
@@ -55,11 +55,11 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     ("command", "more", "most"),
     [
-        ('"fit", "p.toml", name', '"--out", "b.mapping"', 2),
+        ('"fit", "p.toml", name', '"--out", "b.mapping", "--force"', 2),
         ('"audit", "a.mapping", name', "", 2),
-        ('"release", "a.mapping", name', '"--out", "o.csv", "--seed", "1"', 4),
-        ('"release", "a.mapping", name', '"--out", "o.csv", "--key", "person"', 3),
-        ('"apply", "a.mapping", name', '"--out", "o.csv", "--key", "person"', 1),
+        ('"release", "a.mapping", name', '"--out", "o.csv", "--seed", "1", "--force"', 4),
+        ('"release", "a.mapping", name', '"--out", "o.csv", "--key", "person", "--force"', 3),
+        ('"apply", "a.mapping", name', '"--out", "o.csv", "--key", "person", "--force"', 1),
     ],
 )
 def test_bytes_that_are_read_over_those_of_the_input(folder, command, more, most):
