@@ -66,11 +66,11 @@ def audit(
         With ``table``: a column of it, or one number per row. By default the column that the problem names, where
         the table has it.
     unseen : {"typical", "keep"}, optional
-        With ``table``: what becomes of people in cells that nobody had, as in :class:`Draws`; ``coverage`` tells
-        how many they are.
+        With ``table``: what becomes of people in cells that nobody had, as in :class:`evenhand.Draws`; ``coverage``
+        counts them.
     missing : {"level", "error"}, optional
-        As in :class:`Draws`. Rows with a missing value that has no level are counted in ``coverage``, and left out
-        of everything else.
+        As in :class:`evenhand.Draws`. Rows with a missing value that has no level are counted in ``coverage``, and
+        left out of everything else.
     progress : callable, optional
         For a path: called with a text and the share that is counted.
 
@@ -128,21 +128,21 @@ def monitor(
     table : dataframe or path
         The batch, none of whom was used for fitting. Without a column of outcomes no bound is decided.
     weights, frequencies : str or sequence of numbers, optional
-        As in :func:`audit`. With weights, limits and intervals are approximate.
+        As in :func:`evenhand.audit`. With weights, limits and intervals are approximate.
     confidence : float
         With which a random sample of the fitted people's population has nothing told as drifted, and every interval
         holds, all at once.
     history : path, optional
         A file to which one line is added about this batch: made if there is none, refused if it is damaged or that
-        of another mapping. :func:`history` reads it.
+        of another mapping. :func:`evenhand.evaluation.history` reads it.
     name : str, optional
         What the batch is called there; by default the path's own name.
     seed : int
         Of the one release whose rates have intervals, and of what sampling alone gives.
     unseen : {"typical", "keep"}, optional
-        As in :func:`audit`.
+        As in :func:`evenhand.audit`.
     missing : {"level", "error"}, optional
-        As in :func:`audit`.
+        As in :func:`evenhand.audit`.
     progress : callable, optional
         For a path: called with a text and the share that is counted.
 
@@ -179,7 +179,7 @@ def monitor(
 
 
 def history(mapping: Mapping, path: Path) -> History:
-    """Read the batches that :func:`monitor` wrote into a file; a file that is not there yet has none.
+    """Read the batches that :func:`evenhand.monitor` wrote into a file; a file that is not there yet has none.
 
     Examples
     --------
@@ -216,9 +216,9 @@ def realised(
         within segments (``given``) that people may have left: a released table alone does not tell who was in them,
         and whether such a bound is kept is not known without it.
     weights, frequencies : str or sequence of numbers, optional
-        As in :func:`audit`.
+        As in :func:`evenhand.audit`.
     missing : {"level", "error"}, optional
-        As in :func:`audit`.
+        As in :func:`evenhand.audit`.
     progress : callable, optional
         For a path: called with a text and the share that is counted.
 
@@ -279,9 +279,9 @@ def model_rates(
         column that the problem names, where the table has it.
     protected : bool
         Whether the model sees the protected columns; those with bins or merged levels as their levels, as in
-        :class:`PreprocessedClassifier`.
+        :class:`evenhand.PreprocessedClassifier`.
     missing : {"level", "error"}, optional
-        As in :class:`Draws`; a model is handed what is missing as it is.
+        As in :class:`evenhand.Draws`; a model is handed what is missing as it is.
 
     Returns
     -------

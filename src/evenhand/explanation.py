@@ -33,9 +33,9 @@ def explain(
     beside : mapping of str to value, optional
         Another person, from whom this one is told apart.
     unseen : {"typical", "keep"}, optional
-        As in :class:`Draws`.
+        As in :class:`evenhand.Draws`.
     missing : {"level", "error"}, optional
-        As in :class:`Draws`.
+        As in :class:`evenhand.Draws`.
 
     Returns
     -------

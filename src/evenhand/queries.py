@@ -23,7 +23,9 @@ def to_sql(
     columns: Sequence[str] | None = None,
     **options: Any,
 ) -> str:
-    """Return a query that does what :meth:`apply` or :meth:`release` does with a key, to a table of a database.
+    """Return a query that releases a table of a database by key, or applies a mapping to it.
+
+    It does what :meth:`evenhand.Mapping.release` and :meth:`evenhand.Mapping.apply` do with a key.
 
     It needs nothing but the table: the mapping's changes are written into it. The rows that come out are those of
     ``mapping.apply(frame, key=key, seed=seed)``, value for value, in the order that the engine gives them. Needs
@@ -40,7 +42,8 @@ def to_sql(
         The column that says who a row is: text, whole numbers, dates, booleans or UUIDs. A missing key ends the
         query with an error, and so does a missing value where ``missing`` does not allow it.
     draws : Draws, optional
-        How results are drawn; each option of :class:`Draws` is also a keyword. A fresh seed is written into the query.
+        How results are drawn; each option of :class:`evenhand.Draws` is also a keyword. A fresh seed is written into
+        the query.
         Balanced draws depend on all rows, and are refused. Unseen combinations are not warned of; with
         ``unseen="error"`` they end the query, and so does a missing value with ``missing="error"``.
     mode : {"apply", "release"}
