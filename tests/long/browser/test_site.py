@@ -66,7 +66,9 @@ def visitor(browser, address):
     page, noted = context.new_page(), []
     page.on("console", lambda said: noted.append(said.text) if said.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: noted.append(str(error)))
-    page.on("requestfailed", lambda request: noted.append(f"failed: {request.url}"))
+    # The icon of a page that was left for the next one is given up; what is not there fails otherwise.
+    given_up = "net::ERR_ABORTED"
+    page.on("requestfailed", lambda asked: None if asked.failure == given_up else noted.append(f"failed: {asked.url}"))
     page.on("request", lambda asked: None if _own(asked.url, address) else noted.append(f"asked for {asked.url}"))
     yield page, noted
     context.close()
